@@ -126,8 +126,8 @@ const tieBreak = 1e-8
 func (p *ModeProblem) Buys() bool {
 	cheapest := math.Inf(1)
 	for t := range p.Import {
-		worth := max(p.Import[t], p.Export[t]) - p.Wear
-		if cheapest < worth*p.ChargeEff*p.DischargeEff {
+		saving := max(p.Import[t], p.Export[t]) - p.Wear
+		if cheapest < saving*p.ChargeEff*p.DischargeEff {
 			return true
 		}
 
@@ -155,8 +155,8 @@ func (q *modeSolver) tie(t int, m Mode, y float64) float64 {
 	return sum
 }
 
-// left is what counts in the end: less what is stored is worth, what breaks ties, and the way back to SELF_USE.
-func (q *modeSolver) left(m Mode, stored float64) float64 {
+// endValue is what counts in the end: less what is stored is worth, what breaks ties, and the way back to SELF_USE.
+func (q *modeSolver) endValue(m Mode, stored float64) float64 {
 	p := q.Problem
 	pence := -p.Terminal * stored / 1000
 	if !q.buys {
@@ -170,8 +170,8 @@ func (q *modeSolver) left(m Mode, stored float64) float64 {
 	return pence
 }
 
-// never is the cost of a mode that is not allowed: more than any plan comes to.
-const never = 1e12
+// forbidden is the cost of a mode that is not allowed: more than any plan comes to.
+const forbidden = 1e12
 
 // gridLevels is how many levels of stored energy the value is worked out at, and beamWidth
 // how many paths are followed through it.
@@ -351,7 +351,7 @@ func (q *modeSolver) backward() {
 
 	for i := range gridLevels {
 		for m := range last {
-			last[m][i] = q.left(Mode(m), float64(p.Min)+float64(i)*level)
+			last[m][i] = q.endValue(Mode(m), float64(p.Min)+float64(i)*level)
 		}
 	}
 
@@ -384,7 +384,7 @@ func (q *modeSolver) backward() {
 // forbid has no level gain by a mode.
 func forbid(row *[gridLevels]float64) {
 	for i := range row {
-		row[i] = never
+		row[i] = forbidden
 	}
 }
 
@@ -446,10 +446,10 @@ func (q *modeSolver) shift(
 	part := steps - below // of the level above the one below
 
 	if steps >= 0 {
-		whole := int(below)
+		wholeSteps := int(below)
 		// levels from which nothing stops the move, or one more
-		n := top - whole
-		shiftRow(out[:n], after[whole:whole+n], after[whole+1:], cost, part)
+		n := top - wholeSteps
+		shiftRow(out[:n], after[wholeSteps:wholeSteps+n], after[wholeSteps+1:], cost, part)
 
 		for i := n; i < gridLevels; i++ {
 			out[i] = counts(float64(top-i)*level) + after[top]
@@ -457,11 +457,11 @@ func (q *modeSolver) shift(
 		return
 	}
 
-	whole := int(-below)
-	n := gridLevels - whole
-	shiftRow(out[whole:], after[:n], after[1:], cost, part)
+	wholeSteps := int(-below)
+	n := gridLevels - wholeSteps
+	shiftRow(out[wholeSteps:], after[:n], after[1:], cost, part)
 
-	for i := range whole {
+	for i := range wholeSteps {
 		out[i] = counts(-float64(i)*level) + after[0]
 	}
 }
@@ -503,7 +503,7 @@ func (q *modeSolver) forward(to []Mode) float64 {
 			for k := range ModeCount {
 				m := ModeCount - 1 - k // of equals self-use before the others
 				if p.allows(t, m) {
-					q.keep(q.next(t, i, m), end)
+					q.insertPath(q.next(t, i, m), end)
 				}
 			}
 		}
@@ -572,9 +572,9 @@ func (q *modeSolver) next(
 	return n
 }
 
-// keep puts a path in its place among those from first on, the most promising first. Of
+// insertPath puts a path in its place among those from first on, the most promising first. Of
 // two that end alike the cheaper stays; of equals the earlier.
-func (q *modeSolver) keep(n path, first int) {
+func (q *modeSolver) insertPath(n path, first int) {
 	for i := first; i < len(q.paths); i++ {
 		if o := &q.paths[i]; o.s == n.s && o.mode == n.mode {
 			if n.cost >= o.cost {

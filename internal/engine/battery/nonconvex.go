@@ -92,11 +92,11 @@ func (r *nonConvexSlot) insert(e float64) {
 	}
 
 	// Two that differ by rounding may be one once they are scaled; the slope between them is then no number.
-	near := func(k int) bool {
+	isNear := func(k int) bool {
 		return k >= 0 && k < r.n && math.Abs(r.y[k]-e) < piecewise.SameX
 	}
 
-	if near(i-1) || near(i) {
+	if isNear(i-1) || isNear(i) {
 		return
 	}
 

@@ -260,7 +260,7 @@ func (q *storageSolver) stage(t int, buffer *[maxPieces]seg) stage {
 
 	net := p.Load[t] - p.PV[t]
 	if q.charge > p.ImportLimit-net || q.discharge > p.ExportLimit+net {
-		return q.limited(t, buffer)
+		return q.limitedStage(t, buffer)
 	}
 
 	if net < 0 {
@@ -326,8 +326,8 @@ func (q *storageSolver) surplus(
 	}
 }
 
-// limited is the cost of a simple slot in which a grid limit may bind.
-func (q *storageSolver) limited(t int, buffer *[maxPieces]seg) stage {
+// limitedStage is the cost of a simple slot in which a grid limit may bind.
+func (q *storageSolver) limitedStage(t int, buffer *[maxPieces]seg) stage {
 	p := q.p
 	s := stage{
 		full: q.cost(t, q.charge),
@@ -396,19 +396,19 @@ func (q *storageSolver) backward() float64 {
 		q.z[t] = -g.up
 		lo, hi = lo-g.up, hi+g.down
 		// what the bounds cut off either end
-		cheap, dear := q.lo[t]-lo, hi-q.hi[t]
+		below, above := q.lo[t]-lo, hi-q.hi[t]
 
 		// A piece that would be cut off at once need not be put in.
-		pieces, cheap := q.useCheapPieces(&l, t, g.pieces, cheap)
-		pieces, dear = dropDearPieces(&l, pieces, dear)
+		pieces, below := q.usePiecesBelow(&l, t, g.pieces, below)
+		pieces, above = dropPiecesAbove(&l, pieces, above)
 
 		l.merge(pieces)
-		q.useCheap(&l, cheap)
-		l.cutDear(dear)
+		q.cutCheapEnd(&l, below)
+		l.cutDearEnd(above)
 
 		lo, hi = max(lo, q.lo[t]), min(hi, q.hi[t])
 		if len(q.marks) > 0 {
-			q.marks[t].look(&l, g, lo)
+			q.marks[t].update(&l, g, lo)
 		}
 	}
 
@@ -422,62 +422,62 @@ func (q *storageSolver) end() slopes {
 	q.segs[0] = seg{-q.p.Terminal, q.hi[n] - q.lo[n], int32(n)}
 	l := slopes{q.segs, 0, 1}
 	if len(q.marks) > 0 {
-		q.marks[n].look(&l, stage{}, q.lo[n])
+		q.marks[n].update(&l, stage{}, q.lo[n])
 	}
 
 	return l
 }
 
-// useCheapPieces uses the pieces of slot t that lie before all that is stored, as far as the
+// usePiecesBelow uses the pieces of slot t that lie before all that is stored, as far as the
 // bound cuts them off whole. It returns the others, and what is still to be cut off.
-func (q *storageSolver) useCheapPieces(
+func (q *storageSolver) usePiecesBelow(
 	l *slopes,
 	t int,
 	pieces []seg,
-	cheap float64,
+	below float64,
 ) ([]seg, float64) {
-	for len(pieces) > 0 && pieces[0].length <= cheap {
+	for len(pieces) > 0 && pieces[0].length <= below {
 		first := &pieces[0]
 		if l.head < l.tail && first.slope >= l.segs[l.head].slope {
 			break
 		}
 
-		cheap -= first.length
+		below -= first.length
 		q.value += float64(first.length * first.slope)
 		q.z[t] += first.length
 		pieces = pieces[1:]
 	}
 
-	return pieces, cheap
+	return pieces, below
 }
 
-// dropDearPieces leaves out the pieces that lie behind all that is stored, as far as the bound
+// dropPiecesAbove leaves out the pieces that lie behind all that is stored, as far as the bound
 // cuts them off whole. It returns the others, and what is still to be cut off.
-func dropDearPieces(l *slopes, pieces []seg, dear float64) ([]seg, float64) {
-	for k := len(pieces); k > 0 && pieces[k-1].length <= dear; k-- {
+func dropPiecesAbove(l *slopes, pieces []seg, above float64) ([]seg, float64) {
+	for k := len(pieces); k > 0 && pieces[k-1].length <= above; k-- {
 		last := &pieces[k-1]
 		if l.head < l.tail && last.slope < l.segs[l.tail-1].slope {
 			break
 		}
 
-		dear -= last.length
+		above -= last.length
 		pieces = pieces[:k-1]
 	}
 
-	return pieces, dear
+	return pieces, above
 }
 
-// useCheap cuts off the cheap end of what is stored, and pays for it.
-func (q *storageSolver) useCheap(l *slopes, cheap float64) {
-	for cheap > 0 && l.head < l.tail {
+// cutCheapEnd cuts off the cheap end of what is stored, and pays for it.
+func (q *storageSolver) cutCheapEnd(l *slopes, below float64) {
+	for below > 0 && l.head < l.tail {
 		s := &l.segs[l.head]
-		used := min(cheap, s.length)
+		used := min(below, s.length)
 		q.value += float64(used * s.slope)
 		if int(s.owner) < len(q.z) {
 			q.z[s.owner] += used
 		}
 
-		cheap -= used
+		below -= used
 		if used < s.length {
 			s.length -= used
 			break
@@ -512,8 +512,8 @@ func (l *slopes) merge(pieces []seg) {
 	}
 }
 
-// cutDear shortens the function at its dear end.
-func (l *slopes) cutDear(length float64) {
+// cutDearEnd shortens the function at its dear end.
+func (l *slopes) cutDearEnd(length float64) {
 	for length > 0 && l.head < l.tail {
 		s := &l.segs[l.tail-1]
 		if s.length > length {

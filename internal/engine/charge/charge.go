@@ -14,13 +14,14 @@ type Problem struct {
 	// plug-in or the instant of re-planning; the deadline
 	From    time.Time
 	ReadyBy time.Time
-	// still to be delivered: the caller takes off what was
+	// still to be delivered: the caller subtracts what was delivered before
 	Need  flex.WattHours
 	Power flex.Watts // the lower of vehicle and charger
-	// what the need has in it for each start beyond the first, as the car begins late: Solve does not look at it
+	// energy that the need includes for each start beyond the first, because a car begins
+	// late; Solve does not use it
 	Late flex.WattHours
-	// the least that it charges with, if Power is not less; zero for one phase's. Limits below it are to be
-	// none: Solve takes them as they are.
+	// the lowest charging power, if it differs from the lowest on one phase. The caller must
+	// turn lower limits into zero; Solve uses limits as they are.
 	Least   flex.Watts
 	OffPeak []flex.Span // sorted and disjoint, on the true time line
 	// a single rate, or no tariff known: every second is off-peak
@@ -30,47 +31,48 @@ type Problem struct {
 	// full power whatever the prices; may outlast ReadyBy; zero if none
 	ChargeNow flex.Span
 
-	// Prices are the market's, sorted by period; any may be missing. A missing price
-	// counts as the median of the known ones: neither sought nor shunned.
+	// Prices are the market's, sorted by period; any may be missing. A missing price counts as
+	// the median of the known ones, so that such a period is neither preferred nor avoided.
 	Prices []flex.PricedPeriod
-	// PauseAbove is what pausing must be worth per MWh before a maximising plan gives
-	// an off-peak period up, whose price must be known; zero never gives one up.
+	// PauseAbove is the least price per MWh at which a maximising plan leaves out an off-peak
+	// period. Only a period of known price is left out, and none if PauseAbove is zero.
 	PauseAbove flex.Price
-	// Running says that the car charges as the plan begins, so that going on is no start.
+	// Running says that the car is charging when the plan begins, so that continuing is no
+	// start.
 	Running bool
-	// Unbroken charges the need in one go, in minimising plans: what draws from peak time
-	// is then kept small, but not at the price of a break.
+	// Unbroken has minimising plans charge the need without a break. The energy in peak time
+	// is then minimised, but never by a break.
 	Unbroken bool
-	// Limits are tighter caps, of a site, a group or the fleet, sorted and disjoint.
-	// They bind everything, charge-now too.
+	// Limits are tighter caps of a site, a group or the fleet, sorted and disjoint. They apply
+	// to everything, charge-now included.
 	Limits []flex.Step
-	// Offset has the half-hours of the plan begin so much later than the market's, at the mean of the prices
-	// that they then meet: whole seconds, less than a half-hour. With it cars that want the same
-	// half-hours do not begin in the same second.
+	// Offset shifts the half-hours of the plan to so much later than the market's, in whole
+	// seconds, less than a half-hour. Their prices are the means over the shifted time. With
+	// different offsets, cars that prefer the same half-hours do not begin in the same second.
 	Offset time.Duration
-	// Exact has the steps name the power where they would leave the charger to its rating, for
-	// a charger that could draw more than Power.
+	// Exact has the steps state the power where they would otherwise rely on the charger's
+	// rating. It is for a charger that could draw more than Power.
 	Exact bool
 }
 
 // Plan is the answer to a Problem.
 type Plan struct {
-	// Steps run without a gap from From to ReadyBy, or to the end of charge-now if that
-	// is later. Each limit is flex.FullLimit, zero, or the watts of a cap that binds.
+	// Steps are without a gap from From to ReadyBy, or to the end of charge-now if that is
+	// later. Each limit is flex.FullLimit, zero, or the watts of a cap that binds.
 	Steps []flex.Step
-	// Periods are the same time, cut at half-hours and wherever tariff, charge-now,
-	// ready-by or a cap changes, with what was decided in each and why.
+	// Periods cover the same time, divided at half-hours and wherever tariff, charge-now,
+	// ready-by or a cap changes. Each has the decision and the reason for it.
 	Periods []Period
 
 	// delivered by the steps at full power, rounded down
 	Energy    flex.WattHours
 	Shortfall flex.WattHours // of the need, rounded up
 	Cost      flex.MicroPounds
-	// LowerBound is the least cost of the same energy under the same duties, proven by
-	// the threshold price. Cost exceeds it by rounding at most.
+	// LowerBound is the least cost of the same energy under the same requirements, proven by
+	// the threshold price. Cost exceeds it at most by rounding.
 	LowerBound flex.MicroPounds
-	// Threshold is the deciding price: the need was bought at or below it, and
-	// everything permitted below it was bought. There is none when time ran out first.
+	// Threshold is the price that decided: the need was bought at or below it, and everything
+	// permitted below it was bought. There is none if the time did not suffice.
 	Threshold    flex.Price
 	HasThreshold bool
 }
@@ -79,13 +81,13 @@ type Plan struct {
 type Period struct {
 	flex.Span
 	Energy  flex.WattHours // the periods' energies add up to the plan's
-	Price   flex.Price     // as assumed, if it was not known
+	Price   flex.Price     // the assumed price if it is not known
 	Known   bool
 	OffPeak bool
 	Reason  Reason
 }
 
-// Reason says why a period is as it is.
+// Reason says why a period has its decision.
 type Reason uint8
 
 // The reasons, those for charging first.
@@ -102,7 +104,7 @@ const (
 	NeedMet
 	CapClosed
 	PastReady
-	LeftToOthers // of a fleet that does not begin and end at once
+	LeftToOthers // in a fleet whose cars do not begin and end together
 	GoesOn
 	// of a car that discharges
 	Discharges
@@ -113,8 +115,8 @@ const (
 	Rests
 	// of a car of which nothing is known
 	Probes
-	FuseClosed    // said in place of CapClosed by whoever knows which limit it is
-	BesideBattery // the same
+	FuseClosed    // replaces CapClosed where the limit is known
+	BesideBattery // replaces CapClosed likewise
 )
 
 var reasons = [...]string{
@@ -143,7 +145,7 @@ var reasons = [...]string{
 	GoesOn:          "goes on until its own next half-hour, so that not all cars of the fleet change at once",
 }
 
-// String says the reason in words for the user.
+// String returns the reason as text for the user.
 func (r Reason) String() string {
 	if int(r) < len(reasons) && reasons[r] != "" {
 		return reasons[r]
@@ -151,35 +153,35 @@ func (r Reason) String() string {
 	return "no reason recorded"
 }
 
-// Solve plans one car. In this order: charge-now at full power to its end; the need by
-// ready-by inside off-peak time; peak time if it is permitted, for what is missing then
-// and no more; the least market cost; the fewest starts; the earliest.
+// Solve plans one car. It decides in this order: charge-now at full power to its end; the need
+// by ready-by in off-peak time; peak time, if permitted, only for what is still missing; the
+// least market cost; the fewest starts; the earliest.
 func Solve(p Problem) Plan { return solve(&p, false, nil) }
 
-// Solver plans many cars, one after the other, with the same working memory. It is
-// for one goroutine at a time. Its zero value is ready.
+// Solver plans many cars, one after the other, with the same working memory. It must not be
+// used by two goroutines at once. The zero value is ready to use.
 type Solver struct {
 	periods []Period
 }
 
-// Solve plans one car as the function Solve does, for thousands in turn: the plan's Periods
-// are the solver's, good until it plans the next car. The rest of the plan is its own.
+// Solve plans one car as the function Solve does. The plan's Periods use the solver's memory
+// and are valid until the next call. The rest of the plan is its own.
 func (w *Solver) Solve(p *Problem) Plan {
 	out := solve(p, false, w.periods)
 	w.periods = out.Periods[:0]
 	return out
 }
 
-// Counterfactual is what the car would do without the market: full power from the start,
-// in permitted time, until the need is met. Settlement compares with it. It costs what
-// it costs: its bound and threshold are not set.
+// Counterfactual is the plan of the car without the market: full power from the start, in
+// permitted time, until the need is met. Settlement compares with it. Its bound and threshold
+// are not set.
 func Counterfactual(p Problem) Plan {
 	p.Mode = flex.Minimise
 	return solve(&p, true, nil)
 }
 
-// solve plans p and lays its periods in buffer, if that is large enough. A plan that ignores
-// the prices still pays them.
+// solve plans p and stores its periods in buffer, if that is large enough. A plan that ignores
+// prices still has their cost.
 func solve(p *Problem, ignorePrices bool, buffer []Period) Plan {
 	if p.Offset > 0 && !ignorePrices {
 		return solveLater(p, buffer)
@@ -208,16 +210,16 @@ func solve(p *Problem, ignorePrices bool, buffer []Period) Plan {
 	return out
 }
 
-// solveTiers buys the need, off-peak first, sets the threshold and returns a bound on
-// what the plan must cost.
+// solveTiers buys the need, off-peak time first. It sets the threshold and returns a lower
+// bound on the plan's cost.
 func solveTiers(p *Problem, c []segment, out *Plan) float64 {
 	bound := costOf(c)
 	for _, t := range []tier{tierOff, tierPeak} {
-		need := stillNeeded(p, c)
+		need := remainingNeed(p, c)
 		b := cheapestPurchase(c, t, need)
 		explain(p, c, t, need, b.decided)
 		bound += b.bound
-		if b.taken > 0 {
+		if b.bought > 0 {
 			out.Threshold, out.HasThreshold = b.threshold, b.decided
 		}
 	}
@@ -229,10 +231,10 @@ func solveTiers(p *Problem, c []segment, out *Plan) float64 {
 	return bound
 }
 
-// solveUnbroken buys the need in one run. Every run was weighed, so that its cost is its
-// own bound; no price decides alone.
+// solveUnbroken buys the need in one run. All runs were compared, so that the cost is its own
+// bound; no single price decides.
 func solveUnbroken(p *Problem, c []segment) float64 {
-	need := stillNeeded(p, c)
+	need := remainingNeed(p, c)
 	unbroken(c, need)
 	explain(p, c, tierOff, need, true)
 	explain(p, c, tierPeak, need, true)
@@ -240,40 +242,40 @@ func solveUnbroken(p *Problem, c []segment) float64 {
 	return costOf(c)
 }
 
-// stillNeeded is the need less what the segments deliver by ready-by; negative if they
-// deliver more.
-func stillNeeded(p *Problem, c []segment) Joules {
+// remainingNeed is the need minus what the segments deliver by ready-by. It is negative if
+// they deliver more.
+func remainingNeed(p *Problem, c []segment) Joules {
 	need := Joules(p.Need) * 3600
 	for i := range c {
 		if c[i].to <= p.ReadyBy.Unix() {
-			need -= c[i].taken()
+			need -= c[i].energy()
 		}
 	}
 
 	return need
 }
 
-// explain gives every period of a tier that was bought from its reason.
+// explain sets the reason of every period in a tier from which energy was bought.
 func explain(p *Problem, c []segment, t tier, need Joules, decided bool) {
-	bought, left := Cheapest, CheaperFirst
+	bought, skipped := Cheapest, CheaperFirst
 	switch {
 	case t == tierPeak && need <= 0:
-		left = PeakUnneeded
+		skipped = PeakUnneeded
 	case t == tierPeak:
 		bought = PeakNeeded
 	case !decided:
 		bought = AllNeeded
 	case p.Mode != flex.Minimise:
-		left = WorthPausing
+		skipped = WorthPausing
 
 	case need <= 0:
-		left = NeedMet
+		skipped = NeedMet
 	}
 
 	for i := range c {
 		if c[i].tier == t {
-			c[i].reason = left
-			if c[i].taken() > 0 {
+			c[i].reason = skipped
+			if c[i].energy() > 0 {
 				c[i].reason = bought
 			}
 		}
@@ -289,7 +291,7 @@ func writePlan(p *Problem, c []segment, out *Plan, buffer []Period) {
 	for i := range c {
 		k := &c[i]
 		before := sum
-		sum += k.taken()
+		sum += k.energy()
 		out.Periods = append(out.Periods, Period{
 			Span:    flex.Span{From: fromUnix(k.from), To: fromUnix(k.to)},
 			Energy:  flex.WattHours(sum/3600 - before/3600),
@@ -306,11 +308,11 @@ func writePlan(p *Problem, c []segment, out *Plan, buffer []Period) {
 
 	out.Steps = append(out.Steps, steps...)
 	out.Energy = flex.WattHours(sum / 3600)
-	out.Shortfall = flex.WattHours(max(0, stillNeeded(p, c)+3599) / 3600)
+	out.Shortfall = flex.WattHours(max(0, remainingNeed(p, c)+3599) / 3600)
 	out.Cost = flex.MicroPounds(math.Round(costOf(c)))
 }
 
-// addStep lengthens the last step or begins a new one. Empty steps are not written.
+// addStep extends the last step or begins a new one. Empty steps are omitted.
 func addStep(s []flex.Step, from, to int64, limit flex.Watts) []flex.Step {
 	if from >= to {
 		return s

@@ -7,25 +7,25 @@ import (
 	"flexd/internal/flex"
 )
 
-// solveLater plans a car whose half-hours begin later. It moves the whole problem back by the offset, plans it
-// on the market's half-hours and moves the plan forth.
+// solveLater plans a car whose half-hours begin later than the market's. It shifts the problem
+// back by the offset, plans it on the market's half-hours, and shifts the plan forward again.
 func solveLater(p *Problem, buffer []Period) Plan {
-	moved := *p
-	moved.Offset = 0
-	moved.From, moved.ReadyBy = p.From.Add(-p.Offset), p.ReadyBy.Add(-p.Offset)
-	moved.ChargeNow = shift(p.ChargeNow, -p.Offset)
-	moved.OffPeak, moved.Limits = slices.Clone(p.OffPeak), slices.Clone(p.Limits)
-	moved.Prices = meanPrices(p.Prices, p.Offset)
+	shifted := *p
+	shifted.Offset = 0
+	shifted.From, shifted.ReadyBy = p.From.Add(-p.Offset), p.ReadyBy.Add(-p.Offset)
+	shifted.ChargeNow = shift(p.ChargeNow, -p.Offset)
+	shifted.OffPeak, shifted.Limits = slices.Clone(p.OffPeak), slices.Clone(p.Limits)
+	shifted.Prices = meanPrices(p.Prices, p.Offset)
 
-	for i := range moved.OffPeak {
-		moved.OffPeak[i] = shift(moved.OffPeak[i], -p.Offset)
+	for i := range shifted.OffPeak {
+		shifted.OffPeak[i] = shift(shifted.OffPeak[i], -p.Offset)
 	}
 
-	for i := range moved.Limits {
-		moved.Limits[i].Span = shift(moved.Limits[i].Span, -p.Offset)
+	for i := range shifted.Limits {
+		shifted.Limits[i].Span = shift(shifted.Limits[i].Span, -p.Offset)
 	}
 
-	out := solve(&moved, false, buffer)
+	out := solve(&shifted, false, buffer)
 	for i := range out.Steps {
 		out.Steps[i].Span = shift(out.Steps[i].Span, p.Offset)
 	}
@@ -37,7 +37,7 @@ func solveLater(p *Problem, buffer []Period) Plan {
 	return out
 }
 
-// shift moves a span; an empty one stays as it is.
+// shift shifts a span; an empty one is unchanged.
 func shift(s flex.Span, by time.Duration) flex.Span {
 	if s.Empty() {
 		return s
@@ -45,8 +45,9 @@ func shift(s flex.Span, by time.Duration) flex.Span {
 	return flex.Span{From: s.From.Add(by), To: s.To.Add(by)}
 }
 
-// meanPrices are the prices of half-hours that begin later: the mean over that time. One whose second part
-// has no price has that of its first. Before the first of them lies one that has the first price.
+// meanPrices returns the prices of shifted half-hours: the mean over their time. If there is
+// no price for the second part, that of the first part counts. One half-hour is added before
+// the first, with the first price.
 func meanPrices(
 	prices []flex.PricedPeriod,
 	offset time.Duration,
@@ -72,7 +73,7 @@ func meanPrices(
 	return out
 }
 
-// following is the price of the half-hour after the i-th.
+// following returns the price of the half-hour after the i-th.
 func following(prices []flex.PricedPeriod, i int) (flex.Price, bool) {
 	if i+1 == len(prices) || prices[i+1].Period != prices[i].Period.Add(1) {
 		return 0, false

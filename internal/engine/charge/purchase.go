@@ -7,32 +7,32 @@ import (
 	"flexd/internal/flex"
 )
 
-// openTier switches every segment of a tier on.
-func openTier(c []segment, t tier, why Reason) {
+// openTier makes every segment of a tier charge.
+func openTier(c []segment, t tier, reason Reason) {
 	for i := range c {
 		if c[i].tier == t {
 			c[i].fill()
-			c[i].reason = why
+			c[i].reason = reason
 		}
 	}
 }
 
-// purchase is what buying from one tier came to.
+// purchase is the result of buying energy from one tier.
 type purchase struct {
-	taken Joules
-	// no purchase of the same energy in the tier costs less, in micro-pounds
+	bought Joules
+	// lower bound on the cost of this energy in the tier, in micro-pounds
 	bound     float64
-	threshold flex.Price // the dearest price paid
-	// the need was met, so that the threshold is what decided
+	threshold flex.Price // the highest price paid
+	// the need was met, so that the threshold decided
 	decided bool
 }
 
-// cheapestPurchase takes need from one tier at the least cost: whole groups of equal price in rising
-// order, and the last group in part.
+// cheapestPurchase buys need from one tier at the least cost. It takes groups of equal price
+// in rising order, each completely but the last.
 //
-// It is optimal because moving energy from a dearer segment to free room in a cheaper one
-// always pays, so that an optimum has no such pair: it is a prefix of the order. The
-// bound is the dual of that argument, for the price that decided.
+// This is optimal: moving energy from a dearer segment to free time in a cheaper one always
+// saves, so an optimum has no such pair. It is therefore a prefix of the order. The bound is
+// the dual of this argument, at the price that decided.
 func cheapestPurchase(c []segment, t tier, need Joules) purchase {
 	order := make([]int, 0, segmentsUsual)
 	for i := range c {
@@ -50,7 +50,7 @@ func cheapestPurchase(c []segment, t tier, need Joules) purchase {
 	slices.SortStableFunc(order, func(i, j int) int {
 		return cmp.Compare(c[i].key, c[j].key)
 	})
-	for len(order) > 0 && b.taken < need {
+	for len(order) > 0 && b.bought < need {
 		n, size := 1, c[order[0]].size()
 		for n < len(order) && c[order[n]].key == c[order[0]].key {
 			size += c[order[n]].size()
@@ -58,26 +58,26 @@ func cheapestPurchase(c []segment, t tier, need Joules) purchase {
 		}
 
 		b.threshold = c[order[0]].key
-		if need-b.taken < size {
-			size = buyPart(c, order[:n], need-b.taken)
+		if need-b.bought < size {
+			size = buyPart(c, order[:n], need-b.bought)
 		} else {
 			for _, i := range order[:n] {
 				c[i].fill()
 			}
 		}
 
-		b.taken += size
+		b.bought += size
 		order = order[n:]
 	}
 
-	b.decided = b.taken >= need
-	b.bound = dualBound(c, t, b.taken, b.threshold)
+	b.decided = b.bought >= need
+	b.bound = dualBound(c, t, b.bought, b.threshold)
 
 	return b
 }
 
-// dualBound is the Lagrangian bound at a price: it pays the price for the energy, and takes
-// everything cheaper at the difference.
+// dualBound is the Lagrangian bound at a price. Energy is paid at that price, and everything
+// cheaper is bought at the difference.
 func dualBound(c []segment, t tier, energy Joules, threshold flex.Price) float64 {
 	at := segment{price: threshold}
 	sum := at.pay(energy)
@@ -90,41 +90,41 @@ func dualBound(c []segment, t tier, energy Joules, threshold flex.Price) float64
 	return sum
 }
 
-// block is a stretch of neighbouring segments of one price, of which part will be bought.
+// block is a run of adjacent segments of one price, of which a part will be bought.
 type block struct {
 	first, last int // segments
 	size        Joules
-	left, right bool // what lies before or after it charges already
+	left, right bool // the segment before, or after, it charges already
 }
 
-// buyPart takes need out of a group of equally cheap segments that holds more, with the
-// fewest starts and then the earliest, and returns what it took: the need, rounded up
-// to the minute at the free end.
+// buyPart buys need from a group of equally cheap segments that has more energy than needed.
+// It prefers the fewest starts, then the earliest time. It returns the bought energy: the
+// need, rounded up to the minute at the free end.
 //
-// A block between two charging stretches saves a start when it is filled whole, so the
-// shortest of them go first: no choice closes more gaps. What is left then lengthens
-// charging stretches, which costs no start; only what they cannot hold starts again, in
-// the fewest blocks that can hold it.
+// Filling a block between two charging ones removes a start, so the shortest of those are
+// filled first: no other choice closes more gaps. The remaining need then extends charging
+// blocks, which adds no start. Only what does not fit there begins new starts, in the fewest
+// blocks that suffice.
 func buyPart(c []segment, group []int, need Joules) Joules {
 	blocks := blocksOf(make([]block, 0, stepsUsual), c, group)
 
-	var taken Joules
+	var bought Joules
 	fillWhole := func(i int) {
-		taken += fillBlock(c, blocks[i], need-taken)
+		bought += fillBlock(c, blocks[i], need-bought)
 		blocks = slices.Delete(blocks, i, i+1)
 	}
 
 	// Close gaps between charging blocks, the shortest first.
 	for {
-		gap := shortestGap(blocks, need-taken)
+		gap := shortestGap(blocks, need-bought)
 		if gap < 0 {
 			break
 		}
 		fillWhole(gap)
 	}
 
-	// Lengthen what charges already.
-	for i := 0; i < len(blocks) && taken < need; {
+	// Extend blocks that charge already.
+	for i := 0; i < len(blocks) && bought < need; {
 		if blocks[i].left || blocks[i].right {
 			fillWhole(i)
 		} else {
@@ -132,15 +132,16 @@ func buyPart(c []segment, group []int, need Joules) Joules {
 		}
 	}
 
-	// Start again, as seldom as possible.
-	for starts := fewest(blocks, need-taken); taken < need; starts-- {
-		fillWhole(earliest(blocks, need-taken, starts))
+	// Begin new starts, as few as possible.
+	for starts := fewest(blocks, need-bought); bought < need; starts-- {
+		fillWhole(earliest(blocks, need-bought, starts))
 	}
 
-	return taken
+	return bought
 }
 
-// shortestGap is the shortest block between two that charge which need fills whole, or -1.
+// shortestGap returns the shortest block between two charging ones that the need fills
+// completely, or -1.
 func shortestGap(blocks []block, need Joules) int {
 	gap := -1
 	for i, b := range blocks {
@@ -155,9 +156,10 @@ func shortestGap(blocks []block, need Joules) int {
 	return gap
 }
 
-// blocksOf appends segments, given in order of time, to no blocks, grouped.
+// blocksOf groups segments, given in order of time, into blocks. It appends them to the empty
+// slice.
 func blocksOf(blocks []block, c []segment, group []int) []block {
-	on := func(i int) bool { return i >= 0 && i < len(c) && c[i].taken() > 0 }
+	on := func(i int) bool { return i >= 0 && i < len(c) && c[i].energy() > 0 }
 	for _, i := range group {
 		if n := len(blocks); n > 0 && blocks[n-1].last == i-1 {
 			blocks[n-1].last = i
@@ -180,7 +182,7 @@ func blocksOf(blocks []block, c []segment, group []int) []block {
 	return blocks
 }
 
-// fewest is the least number of blocks that hold need.
+// fewest returns the least number of blocks that suffice for the need.
 func fewest(blocks []block, need Joules) int {
 	sizes := sizesOf(blocks)
 
@@ -192,7 +194,7 @@ func fewest(blocks []block, need Joules) int {
 	return n
 }
 
-// earliest is the first block that leaves a need which n-1 others can hold.
+// earliest returns the first block after which n-1 others suffice for the rest of the need.
 func earliest(blocks []block, need Joules, n int) int {
 	for i := range blocks {
 		others := slices.Delete(slices.Clone(blocks), i, i+1)
@@ -204,7 +206,7 @@ func earliest(blocks []block, need Joules, n int) int {
 	return 0
 }
 
-// largest is what the n largest blocks hold.
+// largest returns the energy of the n largest blocks.
 func largest(blocks []block, n int) Joules {
 	var s Joules
 	for _, size := range sizesOf(blocks)[:min(n, len(blocks))] {
@@ -223,12 +225,12 @@ func sizesOf(blocks []block) []Joules {
 	return sizes
 }
 
-// fillBlock charges need, or as much as fits, from the end of the block that something
-// charging touches, else from its start.
+// fillBlock charges the need, or as much as fits, from the end of the block that is next to
+// charging, else from its start.
 func fillBlock(c []segment, b block, need Joules) Joules {
 	backwards := b.right && !b.left
 
-	var taken Joules
+	var bought Joules
 	for n := range b.last - b.first + 1 {
 		i := b.first + n
 		if backwards {
@@ -236,21 +238,21 @@ func fillBlock(c []segment, b block, need Joules) Joules {
 		}
 
 		k := &c[i]
-		if need-taken >= k.size() {
+		if need-bought >= k.size() {
 			k.fill()
-		} else if seconds := (int64(need-taken) + k.power - 1) / k.power; backwards {
+		} else if seconds := (int64(need-bought) + k.power - 1) / k.power; backwards {
 			k.onFrom, k.onTo = max(k.from, floorMinute(k.to-seconds)), k.to
 		} else {
 			k.onTo = min(k.to, floorMinute(k.from+seconds+59))
 		}
 
-		taken += k.taken()
-		if taken >= need {
+		bought += k.energy()
+		if bought >= need {
 			break
 		}
 	}
 
-	return taken
+	return bought
 }
 
 func floorMinute(unix int64) int64 { return unix - unix%60 }

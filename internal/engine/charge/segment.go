@@ -6,10 +6,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// Joules count energy to the watt-second, the finest that a schedule can say.
+// Joules counts energy in watt-seconds, the finest unit of a schedule.
 type Joules int64
 
-// tier is a period's place in the order of duties.
+// tier is the priority class of a period.
 type tier uint8
 
 const (
@@ -17,31 +17,31 @@ const (
 	tierNow              // charge-now
 	tierOpen             // off-peak that is open whatever the need
 	tierOff              // off-peak that is bought for the need
-	// peak that is bought for what off-peak time cannot deliver
+	// peak time that is bought for what off-peak time cannot deliver
 	tierPeak
 )
 
-// segment is a stretch of time in which nothing that matters changes: at most a half-hour.
+// segment is a span in which no input changes: at most a half-hour.
 type segment struct {
 	from, to int64 // Unix seconds
 	power    int64 // watts that may flow
 	price    flex.Price
-	// what the purchase is ordered by: the price, or nothing
+	// the sort key of the purchase: the price, or 0
 	key     flex.Price
 	known   bool
 	offPeak bool
 	tier    tier
 	reason  Reason
-	// the plan begins with this segment, and the car charges already
+	// the plan begins with this segment while the car is charging
 	running bool
-	// the charging part, empty or all or one end of the segment
+	// the charging part: empty, all, or one end of the segment
 	onFrom int64
 	onTo   int64
 }
 
 func (k *segment) size() Joules { return Joules((k.to - k.from) * k.power) }
 
-func (k *segment) taken() Joules {
+func (k *segment) energy() Joules {
 	return Joules((k.onTo - k.onFrom) * k.power)
 }
 
@@ -52,7 +52,7 @@ func (k *segment) pay(e Joules) float64 {
 	return float64(k.price) * float64(e) / (3600 * 1e6)
 }
 
-// limit is what the steps say of the segment's charging part.
+// limit returns the limit of the step for the segment's charging part.
 func (k *segment) limit(p *Problem) flex.Watts {
 	if p.Exact || flex.Watts(k.power) < p.Power {
 		return flex.Watts(k.power)
@@ -60,22 +60,23 @@ func (k *segment) limit(p *Problem) flex.Watts {
 	return flex.FullLimit(p.Power)
 }
 
-// costOf adds up what the segments' charging parts cost.
+// costOf returns the total cost of the segments' charging parts.
 func costOf(c []segment) float64 {
 	var sum float64
 	for i := range c {
-		sum += c[i].pay(c[i].taken())
+		sum += c[i].pay(c[i].energy())
 	}
 	return sum
 }
 
-// What the plan of a night needs: room for so many lies on the stack, more is allocated.
+// Sizes for the plan of a night: so many fit on the stack, and larger ones are allocated.
 const (
 	segmentsUsual = 48
 	stepsUsual    = 16
 )
 
-// segmentsOf appends the problem's time to c, cut wherever anything changes.
+// segmentsOf appends the segments of the problem's time to c, divided wherever an input
+// changes.
 func segmentsOf(c []segment, p *Problem, ignorePrices bool) []segment {
 	edges := edgesOf(make([]int64, 0, 2*segmentsUsual), p)
 	assumed := AssumedPrice(p.Prices)
@@ -106,8 +107,8 @@ func segmentsOf(c []segment, p *Problem, ignorePrices bool) []segment {
 	return c
 }
 
-// tierOf places a segment in the order of duties; a segment that is shut has its reason already: the cap only where the car
-// could charge without it.
+// tierOf sets the tier of a segment. A segment that never charges gets its reason here; a cap
+// is the reason only if the car could charge without it.
 func tierOf(p *Problem, k *segment) (tier, Reason) {
 	now := k.from >= p.ChargeNow.From.Unix() && k.from < p.ChargeNow.To.Unix()
 	switch {
@@ -129,8 +130,8 @@ func tierOf(p *Problem, k *segment) (tier, Reason) {
 	return tierOpen, 0
 }
 
-// edgesOf appends to no edges the instants at which the problem changes, in order, from its
-// start to its end.
+// edgesOf appends to the empty slice the instants at which the problem changes, in order, from
+// its start to its end.
 func edgesOf(edges []int64, p *Problem) []int64 {
 	from, ready := p.From.Unix(), p.ReadyBy.Unix()
 	to := ready
@@ -174,7 +175,7 @@ func edgesOf(edges []int64, p *Problem) []int64 {
 	return edges
 }
 
-// within reports whether one of the sorted spans holds the instant.
+// within reports whether one of the sorted spans contains the instant.
 func within(spans []flex.Span, unix int64) bool {
 	for i := range spans { // few
 		if unix < spans[i].To.Unix() {
@@ -201,8 +202,8 @@ func LimitAt(limits []flex.Step, unix int64) (flex.Watts, bool) {
 	return 0, false
 }
 
-// AssumedPrice is the price that stands for a missing one: the lower median of the known
-// prices, zero if none is known.
+// AssumedPrice is the price assumed for a missing one: the lower median of the known prices,
+// or zero if none is known.
 func AssumedPrice(prices []flex.PricedPeriod) flex.Price {
 	known := make([]flex.Price, 0, 2*segmentsUsual)
 	for _, q := range prices {
@@ -219,7 +220,7 @@ func AssumedPrice(prices []flex.PricedPeriod) flex.Price {
 	return known[(len(known)-1)/2]
 }
 
-// PriceAt returns the price of the period that holds the instant, or the assumed one.
+// PriceAt returns the price of the period that contains the instant, or the assumed one.
 func PriceAt(
 	prices []flex.PricedPeriod,
 	unix int64,

@@ -1,12 +1,11 @@
 package charge
 
-// unbroken charges in one go, for what must not be interrupted: the run that leaves the
-// least of the need unmet, then draws the least in peak time, then costs the least, then
-// begins the earliest. What charge-now delivers comes on top.
+// unbroken plans charging without a break, for loads that must not be interrupted. Of all runs
+// it chooses the one that leaves the least of the need unmet, then draws the least in peak
+// time, then costs the least, then begins first. What charge-now delivers is additional.
 //
-// Between the instants at which the run's start or its end passes an edge of a segment, both
-// peak energy and cost change linearly with the start; so one of the runs that begin or
-// end at an edge is best.
+// Between the instants at which an end of the run passes an edge of a segment, peak energy and
+// cost are linear in the start. So one of the runs that begin or end at an edge is best.
 func unbroken(c []segment, need Joules) Joules {
 	if need <= 0 {
 		return 0
@@ -20,7 +19,7 @@ func unbroken(c []segment, need Joules) Joules {
 		}
 	}
 
-	if best.taken == 0 {
+	if best.energy == 0 {
 		return 0
 	}
 	b := block{
@@ -38,16 +37,16 @@ type run struct {
 	last  int
 	// it ends with its last segment, and begins within its first
 	backwards bool
-	taken     Joules
+	energy    Joules
 	peak      Joules
 	cost      float64 // in millionths of a pound per MWh, times joules
 	from      int64
 }
 
-// before says whether r is better than o.
+// before reports whether r is better than o.
 func (r *run) before(o *run) bool {
-	if r.taken != o.taken {
-		return r.taken > o.taken
+	if r.energy != o.energy {
+		return r.energy > o.energy
 	}
 
 	if r.peak != o.peak {
@@ -61,8 +60,8 @@ func (r *run) before(o *run) bool {
 	return r.from < o.from
 }
 
-// runFrom is the run that begins with segment i, or ends with it, and takes need or as much as
-// it can without a break.
+// runFrom returns the run that begins, or ends, with segment i. It takes the need, or as much
+// as it can without a break.
 func runFrom(c []segment, i int, need Joules, backwards bool) run {
 	r := run{
 		first:     i,
@@ -76,14 +75,14 @@ func runFrom(c []segment, i int, need Joules, backwards bool) run {
 		step = -1
 	}
 
-	for ; i >= 0 && i < len(c) && r.taken < need; i += step {
+	for ; i >= 0 && i < len(c) && r.energy < need; i += step {
 		k := &c[i]
 		if k.tier != tierOff && k.tier != tierPeak {
 			break
 		}
 
-		e := min(k.size(), need-r.taken)
-		r.taken += e
+		e := min(k.size(), need-r.energy)
+		r.energy += e
 		if k.tier == tierPeak {
 			r.peak += e
 		}

@@ -10,10 +10,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// Charge holds a plan against the laws of a schedule and proves its cost. It shares no
-// code with the planner: it looks at the atoms of time in which nothing changes, one by
-// one, and believes no figure that it has not worked out itself. An error names the law
-// that the plan breaks; such a plan must not be sent.
+// Charge checks a plan against the laws of a schedule and proves its cost. It shares no code
+// with the planner: it examines each atom of time in which nothing changes, and computes every
+// figure itself. An error names the law that the plan breaks. Such a plan must not be sent.
 func Charge(p charge.Problem, plan charge.Plan) error {
 	if p.Offset > 0 {
 		p, plan = withoutOffset(p, plan)
@@ -44,15 +43,15 @@ func Charge(p charge.Problem, plan charge.Plan) error {
 	)
 }
 
-// atomsUsual is how many atoms a night has at most, mostly: room for so many lies on the
-// stack, more is allocated.
+// atomsUsual is the usual largest number of atoms of a night. So many fit on the stack; more
+// are allocated.
 const atomsUsual = 64
 
-// oneMinute is how long a plan may go on after its need is met: charging ends on whole
-// minutes.
+// oneMinute is how long a plan may continue after its need is met, because charging ends on
+// whole minutes.
 const oneMinute = 60
 
-// atom is a stretch of time in which neither problem nor plan changes.
+// atom is a span in which neither the problem nor the plan changes.
 type atom struct {
 	from int64
 	to   int64
@@ -62,11 +61,11 @@ type atom struct {
 	most    float64
 	price   float64 // pounds per MWh
 	// charge-now, off-peak, past ready-by, may be given up
-	now   bool
-	off   bool
-	late  bool
-	given bool
-	// whether energy here is a matter of price, and in which time
+	now       bool
+	off       bool
+	late      bool
+	mayGiveUp bool
+	// whether energy here is bought by price, in off-peak and in peak time
 	boughtOff  bool
 	boughtPeak bool
 	limit      flex.Watts
@@ -76,13 +75,14 @@ func (a *atom) energy() float64 { return a.draw * a.seconds }
 
 func (a *atom) spare() float64 { return (a.most - a.draw) * a.seconds }
 
-// bought says whether the atom's energy is a matter of price in peak time, or in the other.
+// bought reports whether the atom's energy is bought by price in peak time, or in off-peak
+// time.
 func (a *atom) bought(peak bool) bool {
 	return peak && a.boughtPeak || !peak && a.boughtOff
 }
 
-// checkShape holds laws S2, S10 and S11: the steps begin now, follow each other without
-// a gap on whole seconds, and end.
+// checkShape checks laws S2, S10 and S11: the steps begin at the start, follow each other
+// without a gap on whole seconds, and end.
 func checkShape(p *charge.Problem, plan *charge.Plan) error {
 	end := p.ReadyBy
 
@@ -133,7 +133,8 @@ func checkShape(p *charge.Problem, plan *charge.Plan) error {
 	return nil
 }
 
-// atomsOf appends the time of problem and plan to no atoms, cut wherever either changes.
+// atomsOf appends the atoms of problem and plan to the empty slice, divided wherever either
+// changes.
 func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 	if len(plan.Steps) == 0 {
 		return nil
@@ -150,15 +151,15 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 
 		atoms = append(
 			atoms,
-			lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing),
+			atomAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing),
 		)
 	}
 
 	return atoms
 }
 
-// cutsOf are the instants, in seconds and in order, at which problem or plan change, from the
-// problem's start to the plan's end.
+// cutsOf returns the instants at which problem or plan change, in seconds and in order, from
+// the problem's start to the plan's end.
 func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 	first, last := p.From.Unix(), plan.Steps[len(plan.Steps)-1].To.Unix()
 	cuts := append(make([]int64, 0, 2*atomsUsual), first)
@@ -193,7 +194,7 @@ func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 		cut(s.To)
 	}
 
-	for _, s := range plan.Steps { // they follow each other: checkShape
+	for _, s := range plan.Steps { // without gaps, as checkShape has verified
 		cut(s.To)
 	}
 
@@ -205,7 +206,7 @@ func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 	return cuts
 }
 
-// mostAt is the most power, in watts, that the limits allow at an instant.
+// mostAt returns the highest power that the limits allow at an instant, in watts.
 func mostAt(p *charge.Problem, t time.Time) float64 {
 	most := float64(p.Power)
 
@@ -218,8 +219,8 @@ func mostAt(p *charge.Problem, t time.Time) float64 {
 	return most
 }
 
-// lookAt gathers what the problem says of one atom.
-func lookAt(
+// atomAt collects the problem's inputs for one atom.
+func atomAt(
 	p *charge.Problem,
 	limit flex.Watts,
 	from, to int64,
@@ -248,12 +249,12 @@ func lookAt(
 	a.price = price.GBPPerMWh()
 	a.draw = min(float64(a.limit), float64(p.Power))
 	a.now, a.late = p.ChargeNow.Contains(t), !t.Before(p.ReadyBy)
-	a.given = p.PauseAbove > 0 && known && price > p.PauseAbove
+	a.mayGiveUp = p.PauseAbove > 0 && known && price > p.PauseAbove
 
 	switch {
 	case a.now || a.late || a.most == 0:
 	case a.off:
-		a.boughtOff = p.Mode == flex.Minimise || a.given
+		a.boughtOff = p.Mode == flex.Minimise || a.mayGiveUp
 	default:
 		a.boughtPeak = p.MayChargePeak
 	}
@@ -261,8 +262,8 @@ func lookAt(
 	return a
 }
 
-// checkPrice finds the price of a period: where it is if they follow each other without a
-// gap, else wherever it is.
+// checkPrice finds the price of a period. It first tries the place that the period has if all
+// follow each other without a gap.
 func checkPrice(
 	prices []flex.PricedPeriod,
 	period flex.Period,
@@ -289,7 +290,7 @@ func checkPrice(
 	return price, known
 }
 
-// checkMedian is the price that the law puts in the place of a missing one.
+// checkMedian returns the price that the laws assume for a missing one.
 func checkMedian(prices []flex.PricedPeriod) flex.Price {
 	known := make([]flex.Price, 0, 2*atomsUsual)
 
@@ -308,8 +309,8 @@ func checkMedian(prices []flex.PricedPeriod) flex.Price {
 	return known[(len(known)-1)/2]
 }
 
-// checkLimits holds law S1, and S6: no limit below nothing or above what may flow, and
-// charge-now at all of it.
+// checkLimits checks laws S1 and S6: no limit is below zero or above what is allowed, and
+// charge-now is at the full allowed power.
 func checkLimits(p *charge.Problem, atoms []atom) error {
 	for i := range atoms {
 		a := &atoms[i]
@@ -343,9 +344,9 @@ func checkLimits(p *charge.Problem, atoms []atom) error {
 	return nil
 }
 
-// checkNeed holds laws S3 and S4: the need is met, or everything permitted is used.
+// checkNeed checks laws S3 and S4: the need is met, or everything permitted is used.
 func checkNeed(p *charge.Problem, atoms []atom) error {
-	got, could := 0.0, 0.0
+	actual, possible := 0.0, 0.0
 
 	for i := range atoms {
 		a := &atoms[i]
@@ -354,30 +355,30 @@ func checkNeed(p *charge.Problem, atoms []atom) error {
 			continue
 		}
 
-		got += a.energy()
+		actual += a.energy()
 
 		if a.now || a.off || p.MayChargePeak {
-			could += a.most * a.seconds
+			possible += a.most * a.seconds
 		}
 	}
 
-	if need := float64(p.Need) * 3600; got < min(need, could) {
+	if need := float64(p.Need) * 3600; actual < min(need, possible) {
 		return fmt.Errorf(
 			"S3: %v Wh by ready-by, of %d Wh needed and %v Wh possible",
-			got/3600,
+			actual/3600,
 			p.Need,
-			could/3600,
+			possible/3600,
 		)
 	}
 
 	return nil
 }
 
-// checkUnbroken holds what becomes of laws S3 to S5 when charging may not be interrupted:
-// one run, as long as the need or as any permitted time.
+// checkUnbroken checks laws S3 to S5 in their form for charging that may not be interrupted:
+// one run, as long as the need or as the longest permitted time.
 func checkUnbroken(p *charge.Problem, atoms []atom) error {
 	need := float64(p.Need) * 3600
-	got := 0.0
+	actual := 0.0
 	longest := 0.0
 	run := 0.0
 	runs := 0
@@ -398,7 +399,7 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 		}
 
 		on = a.draw > 0
-		got += a.energy()
+		actual += a.energy()
 
 		switch open := (a.off || p.MayChargePeak) && !a.late && a.most > 0; {
 		case !open && a.draw > 0:
@@ -420,19 +421,19 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 		return fmt.Errorf("S7: %d runs of what may not be interrupted", runs)
 	}
 
-	if got < min(need, longest) {
+	if actual < min(need, longest) {
 		return fmt.Errorf(
 			"S3: %v Wh in one run, of %v needed and %v possible",
-			got/3600,
+			actual/3600,
 			need/3600,
 			longest/3600,
 		)
 	}
 
-	if got > 0 && got >= need+oneMinute*float64(p.Power) {
+	if actual > 0 && actual >= need+oneMinute*float64(p.Power) {
 		return fmt.Errorf(
 			"S7: %v Wh bought for %v Wh needed",
-			got/3600,
+			actual/3600,
 			need/3600,
 		)
 	}

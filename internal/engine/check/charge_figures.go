@@ -9,8 +9,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// checkPeak holds law S5: peak time only if permitted, when off-peak time is full, and
-// no more than is missing then.
+// checkPeak checks law S5: peak time is used only if it is permitted and off-peak time is
+// full, and no more than is then missing.
 func checkPeak(p *charge.Problem, atoms []atom) error {
 	peak := 0.0
 	spare := 0.0
@@ -55,14 +55,14 @@ func checkPeak(p *charge.Problem, atoms []atom) error {
 	return nil
 }
 
-// checkMode holds law S7: what is open is open, what is bought is not too much, and no
-// bought energy could be had cheaper.
+// checkMode checks law S7: open time is used, no more than needed is bought, and no bought
+// energy would be cheaper elsewhere.
 func checkMode(p *charge.Problem, atoms []atom) error {
-	need, got := float64(p.Need)*3600, 0.0
+	need, actual := float64(p.Need)*3600, 0.0
 
 	for i := range atoms {
 		a := &atoms[i]
-		mustOpen := p.Mode != flex.Minimise && !a.late && !a.given
+		mustOpen := p.Mode != flex.Minimise && !a.late && !a.mayGiveUp
 		closed := a.off && !a.now
 
 		if mustOpen && closed && a.spare() > 0 {
@@ -73,16 +73,16 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 		}
 
 		if a.boughtOff {
-			got += a.energy()
+			actual += a.energy()
 		} else if (a.off || a.now) && !a.late {
 			need -= a.energy()
 		}
 	}
 
-	if got > 0 && got >= need+oneMinute*float64(p.Power) {
+	if actual > 0 && actual >= need+oneMinute*float64(p.Power) {
 		return fmt.Errorf(
 			"S7: %v Wh bought for %v Wh needed",
-			got/3600,
+			actual/3600,
 			need/3600,
 		)
 	}
@@ -114,8 +114,8 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 	return nil
 }
 
-// boundOf is what the threshold proves the energy to cost at least. What was bought in full, or
-// not at all, had no choice and costs what it costs.
+// boundOf returns the lower bound on the cost that the threshold proves. Energy that was
+// bought completely, or not at all, had no choice and counts at its cost.
 func boundOf(plan *charge.Plan, atoms []atom) float64 {
 	lambda := plan.Threshold.GBPPerMWh()
 	splitPeak, splitOff := checkSplit(atoms, true), checkSplit(atoms, false)
@@ -135,8 +135,8 @@ func boundOf(plan *charge.Plan, atoms []atom) float64 {
 	return bound
 }
 
-// checkFigures works out energy, shortfall and cost again, and the lower bound from the
-// threshold alone: any price gives a bound, and the plan's must be as high as its cost.
+// checkFigures computes energy, shortfall and cost again, and the lower bound from the
+// threshold alone. Any price gives a valid bound; the plan's must equal its cost.
 func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 	energy := 0.0
 	inTime := 0.0
@@ -198,8 +198,8 @@ func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 	return nil
 }
 
-// checkSplit says whether a part of what may be bought, off-peak or in peak time, was
-// bought and a part was not, so that a price decided.
+// checkSplit reports whether a part of the energy that may be bought, off-peak or in peak
+// time, was bought and another part was not. Then a price decided.
 func checkSplit(atoms []atom, peak bool) bool {
 	some, spare := false, false
 
@@ -212,16 +212,16 @@ func checkSplit(atoms []atom, peak bool) bool {
 	return some && spare
 }
 
-// checkPeriods holds the explanation against the steps.
+// checkPeriods checks the explanation against the steps.
 func checkPeriods(plan *charge.Plan, atoms []atom) error {
 	sum, next := flex.WattHours(0), 0
 
 	for i, q := range plan.Periods {
 		sum += q.Energy
-		drawn := 0.0
+		energy := 0.0
 
 		for ; next < len(atoms) && atoms[next].to <= q.To.Unix(); next++ {
-			drawn += atoms[next].energy()
+			energy += atoms[next].energy()
 		}
 
 		charges := q.Reason >= charge.Now && q.Reason <= charge.PeakNeeded
@@ -233,20 +233,20 @@ func checkPeriods(plan *charge.Plan, atoms []atom) error {
 			)
 		}
 
-		if charges != (drawn > 0) {
+		if charges != (energy > 0) {
 			return fmt.Errorf(
 				"period %d draws %v Wh, and its reason is: %v",
 				i,
-				drawn/3600,
+				energy/3600,
 				q.Reason,
 			)
 		}
 
-		if math.Abs(float64(q.Energy)-drawn/3600) > 1 {
+		if math.Abs(float64(q.Energy)-energy/3600) > 1 {
 			return fmt.Errorf(
 				"period %d draws %v Wh, and says %d",
 				i,
-				drawn/3600,
+				energy/3600,
 				q.Energy,
 			)
 		}

@@ -8,35 +8,38 @@ import (
 	"flexd/internal/flex"
 )
 
-// Discharging is what a car is about to be sent that may discharge, and what it must keep.
+// Discharging is a schedule for a car that may discharge, with the requirements on it.
 type Discharging struct {
 	From       time.Time
 	ReadyBy    time.Time
-	Steps      []flex.Step // what it may take: without a gap from From to ReadyBy, or later
+	Steps      []flex.Step // what it may charge: without a gap from From to ReadyBy, or later
 	Discharges []flex.Step // what it discharges, in order
-	Charge     flex.Watts  // the most that it takes
-	Most       flex.Watts  // the most that it discharges
-	// the schedule that charges alone: by ready-by the car must hold as much as by that
+	Charge     flex.Watts  // the highest charge power
+	Most       flex.Watts  // the highest discharge power
+	// the schedule that only charges: by ready-by the car must store as much as with it
 	Alone []flex.Step
-	// watt-hours that it holds by that schedule and does not need: schedules are cut to whole minutes
+	// watt-hours that it stores with that schedule and does not need, because schedules are
+	// rounded to whole minutes
 	Spare float64
-	// watt-hours in its battery: now, when it is full, and what stays in it
+	// energy in its battery, in watt-hours: now, at full charge, and the reserve
 	Stored   float64
 	Capacity float64
 	Reserve  float64
-	// parts of what is taken that are stored, and of what is stored that are given
+	// efficiencies: the stored part of what is charged, and the delivered part of what is
+	// discharged
 	In, Out float64
 	// the times in which it may take energy; nil for all
 	Open []flex.Span
-	// what may be exported beside its own in each time; where nothing is said, nothing may
+	// the power that may be exported in addition to its own in each span; none where no span
+	// is given
 	Export []flex.Step
-	// how far, in watt-hours, what is to stay or to be held may be missed
+	// tolerance in watt-hours for the reserve and the required energy
 	Slack float64
 }
 
-// Discharge holds what a car is about to be sent that may discharge against its reserve, its need and the
-// export limit, second by second as it changes, by what the car stores if it hears nothing more. It shares no code with
-// the planner. An error says which law is broken.
+// Discharge checks a schedule that may discharge against its reserve, its need and the export
+// limit, at each instant at which something changes. It assumes that the car receives no
+// further schedule. It shares no code with the planner. An error says which law is broken.
 func Discharge(p Discharging) error {
 	alone := p
 	alone.Steps = p.Alone
@@ -64,7 +67,7 @@ func Discharge(p Discharging) error {
 	return nil
 }
 
-// follow is what the car stores by ready-by, unless it breaks a law before.
+// follow returns the energy that the car stores by ready-by, or the first broken law.
 func (p *Discharging) follow() (float64, error) {
 	stored := p.Stored
 	cuts := dischargeCuts(p)
@@ -72,29 +75,29 @@ func (p *Discharging) follow() (float64, error) {
 	for i := 1; i < len(cuts); i++ {
 		at := cuts[i-1]
 		hours := cuts[i].Sub(at).Hours()
-		takes, discharges := limitOf(p.Steps, at), limitOf(p.Discharges, at)
+		chargePower, dischargePower := limitOf(p.Steps, at), limitOf(p.Discharges, at)
 
-		if takes > 0 && discharges > 0 {
+		if chargePower > 0 && dischargePower > 0 {
 			return 0, fmt.Errorf("it takes and gives at %v", at)
 		}
 
-		if err := p.mayDischarge(at, discharges, stored, hours); err != nil {
+		if err := p.mayDischarge(at, dischargePower, stored, hours); err != nil {
 			return 0, err
 		}
 
-		if takes > 0 && p.Open != nil && !slices.ContainsFunc(p.Open, func(s flex.Span) bool {
+		if chargePower > 0 && p.Open != nil && !slices.ContainsFunc(p.Open, func(s flex.Span) bool {
 			return s.Contains(at)
 		}) {
 			return 0, fmt.Errorf(
 				"it takes %d W at %v, which is not permitted",
-				takes,
+				chargePower,
 				at,
 			)
 		}
 
-		stored += float64(min(takes, p.Charge)) * hours * p.In
+		stored += float64(min(chargePower, p.Charge)) * hours * p.In
 		stored = min(stored, max(p.Capacity, p.Stored))
-		stored -= float64(discharges) * hours / p.Out
+		stored -= float64(dischargePower) * hours / p.Out
 	}
 
 	return stored, nil
@@ -107,7 +110,7 @@ func (p *Discharging) mayDischarge(
 	discharges flex.Watts,
 	stored, hours float64,
 ) error {
-	left := stored - float64(discharges)*hours/p.Out
+	remaining := stored - float64(discharges)*hours/p.Out
 
 	switch {
 	case discharges == 0:
@@ -124,10 +127,10 @@ func (p *Discharging) mayDischarge(
 			limitOf(p.Export, at),
 		)
 
-	case left < p.Reserve-p.Slack:
+	case remaining < p.Reserve-p.Slack:
 		return fmt.Errorf(
 			"it holds %.0f Wh after giving at %v, and %.0f Wh stay in it",
-			left,
+			remaining,
 			at,
 			p.Reserve,
 		)

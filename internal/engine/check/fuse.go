@@ -10,15 +10,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// Device is what one device of a site, or the home itself, may draw.
+// Device is the possible power of one device of a site, or of the home itself.
 type Device struct {
-	Own   flex.Watts    // the most that it can draw
-	Least flex.Watts    // the least that it can use, if Own is not less
-	May   [][]flex.Step // all that it may be following until it accepts Next
-	Free  bool          // past the end of a list it draws Own
+	Own   flex.Watts    // its highest power
+	Least flex.Watts    // its lowest usable power, if Own is not less
+	May   [][]flex.Step // all lists that it may follow until it accepts Next
+	Free  bool          // after the end of a list it draws Own
 	// how many phases it is on, 1 or 3 (another number is 1), and of one on three, which; 0 for not known
 	Phases, Phase int
-	Next          []flex.Step // what it is about to be sent; none where it is sent nothing
+	Next          []flex.Step // the steps that it is about to be sent; empty if none
 }
 
 // MainFuse is what a site's import carries.
@@ -27,8 +27,8 @@ type MainFuse struct {
 	Phases  int // 3 if each of three carries a third; else only the sum has a limit
 }
 
-// cable is which parts of a device's power are on each phase, in thirds of what it draws. A device on one phase that
-// nobody knows is on each of them.
+// cable has the parts of a device's power on each phase, in thirds of its power. A
+// single-phase device on an unknown phase counts on each of them.
 func (f MainFuse) cable(d *Device) [3]flex.Watts {
 	if f.Phases != 3 || d.Phases == 3 {
 		return [3]flex.Watts{1, 1, 1}
@@ -44,7 +44,7 @@ func (f MainFuse) cable(d *Device) [3]flex.Watts {
 	return thirds
 }
 
-// may is the most that a device draws at an instant if it follows any list that it has.
+// may returns the highest power of a device at an instant, over all lists that it may follow.
 func (d *Device) may(at time.Time, next bool) flex.Watts {
 	var most flex.Watts
 	for _, list := range d.May {
@@ -58,14 +58,14 @@ func (d *Device) may(at time.Time, next bool) flex.Watts {
 	return most
 }
 
-// over reports whether what a device is about to be sent is over at an instant.
-func (d *Device) over(at time.Time) bool {
+// isOver reports whether the steps that a device is about to be sent have ended at an instant.
+func (d *Device) isOver(at time.Time) bool {
 	n := len(d.Next)
 
 	return n > 0 && !at.Before(d.Next[n-1].To)
 }
 
-// by is what a device draws at an instant by a list of steps.
+// by returns the power of a device at an instant if it follows a list of steps.
 func (d *Device) by(list []flex.Step, at time.Time) flex.Watts {
 	n := sort.Search(len(list), func(i int) bool {
 		return at.Before(list[i].To)
@@ -81,19 +81,20 @@ func (d *Device) by(list []flex.Step, at time.Time) flex.Watts {
 	return min(list[n].Limit, d.Own)
 }
 
-// Fuse holds what is about to be sent to the devices of a site against its main fuse: at no instant does
-// anything that is sent let a device draw what all others, whichever of their lists they follow, do not
-// leave. What is drawn with no regard to what is sent may pass the fuse, and then nothing may be
-// drawn beside it. Each phase of three is held to its own third. An error says which device, when and by how much.
+// Fuse checks what is about to be sent to the devices of a site against its main fuse. At no
+// instant may a device be sent more power than all others leave, whichever of their lists they
+// follow. Power that is drawn without regard to any schedule may exceed the fuse; then nothing
+// else may be drawn. Each of three phases is checked by itself. An error says which device,
+// when and by how much.
 func Fuse(devices []Device, fuse MainFuse) error {
 	instants := instantsOf(devices)
 
 	for i := range devices {
 		for _, at := range within(instants, devices[i].Next) {
 			own := devices[i].by(devices[i].Next, at)
-			left := leftTo(devices, i, at, fuse, len(devices))
+			remaining := remainingFor(devices, i, at, fuse, len(devices))
 
-			if own > 0 && own > left {
+			if own > 0 && own > remaining {
 				return fmt.Errorf(
 					"device %d is let draw %d W at %v, where a main fuse of %d W on %d phases leaves it %d W",
 					i,
@@ -101,7 +102,7 @@ func Fuse(devices []Device, fuse MainFuse) error {
 					at,
 					fuse.Carries,
 					max(1, fuse.Phases),
-					left,
+					remaining,
 				)
 			}
 		}
@@ -110,8 +111,8 @@ func Fuse(devices []Device, fuse MainFuse) error {
 	return nil
 }
 
-// ClipToFuse cuts what is about to be sent down to what Fuse allows, one device after the other. Power below the
-// least that a device can use is none.
+// ClipToFuse reduces what is about to be sent to what Fuse allows, one device after the other.
+// Power below a device's minimum becomes zero.
 func ClipToFuse(devices []Device, fuse MainFuse) {
 	instants := instantsOf(devices)
 
@@ -121,10 +122,10 @@ func ClipToFuse(devices []Device, fuse MainFuse) {
 
 		for k, at := range ends {
 			own := devices[i].by(devices[i].Next, at)
-			left := min(own, leftTo(devices, i, at, fuse, i))
+			remaining := min(own, remainingFor(devices, i, at, fuse, i))
 
-			if left < devices[i].Least && left < own {
-				left = 0
+			if remaining < devices[i].Least && remaining < own {
+				remaining = 0
 			}
 
 			to := devices[i].Next[len(devices[i].Next)-1].To
@@ -135,7 +136,7 @@ func ClipToFuse(devices []Device, fuse MainFuse) {
 
 			cut = append(cut, flex.Step{
 				Span:  flex.Span{From: at, To: to},
-				Limit: max(0, left),
+				Limit: max(0, remaining),
 			})
 		}
 
@@ -143,19 +144,20 @@ func ClipToFuse(devices []Device, fuse MainFuse) {
 	}
 }
 
-// MostDrawn is the most that devices may draw together at any instant of each span, whichever of their
-// lists they follow. The spans are in order.
+// MostDrawn returns the highest total power of devices at any instant of each span, whichever
+// of their lists they follow. The spans are in order.
 func MostDrawn(devices []Device, spans []flex.Span) []flex.Watts {
 	most := make([]flex.Watts, len(spans))
-	for i, left := range LeastLeft(devices, spans, MainFuse{}, &Device{}) {
-		most[i] = -left
+	for i, remaining := range LeastLeft(devices, spans, MainFuse{}, &Device{}) {
+		most[i] = -remaining
 	}
 
 	return most
 }
 
-// LeastLeft is the least that devices leave of a main fuse to another one at any instant of each span; below zero where
-// they may pass it. The spans are in order.
+// LeastLeft returns the least power that devices leave of a main fuse to another device, at
+// any instant of each span. It is below zero if they may exceed the fuse. The spans are in
+// order.
 func LeastLeft(
 	devices []Device,
 	spans []flex.Span,
@@ -167,22 +169,23 @@ func LeastLeft(
 	next := 0
 
 	for i, span := range spans {
-		least[i] = beside(devices, span.From, fuse, other)
+		least[i] = otherDevices(devices, span.From, fuse, other)
 
 		for next < len(instants) && instants[next].Before(span.From) {
 			next++
 		}
 
 		for k := next; k < len(instants) && instants[k].Before(span.To); k++ {
-			least[i] = min(least[i], beside(devices, instants[k], fuse, other))
+			least[i] = min(least[i], otherDevices(devices, instants[k], fuse, other))
 		}
 	}
 
 	return least
 }
 
-// beside is what devices leave of a main fuse to another one at an instant.
-func beside(
+// otherDevices returns the power that devices leave of a main fuse to another one at an
+// instant.
+func otherDevices(
 	devices []Device,
 	at time.Time,
 	fuse MainFuse,
@@ -196,12 +199,13 @@ func beside(
 		}
 	}
 
-	return fuse.leaves(other, used)
+	return fuse.remainder(other, used)
 }
 
-// leftTo is what all others leave to device i at an instant. Of those from place to on, what they are about
-// to be sent is not counted, but what they draw past its end is.
-func leftTo(
+// remainingFor returns the power that all others leave to device i at an instant. For devices
+// from a given place on, the steps that they are about to be sent do not count, except for
+// their power after the last step.
+func remainingFor(
 	devices []Device,
 	i int,
 	at time.Time,
@@ -214,28 +218,29 @@ func leftTo(
 			continue
 		}
 
-		w := devices[k].may(at, k < to || devices[k].over(at))
+		w := devices[k].may(at, k < to || devices[k].isOver(at))
 		for phase, part := range fuse.cable(&devices[k]) {
 			used[phase] += part * w
 		}
 	}
 
-	return fuse.leaves(&devices[i], used)
+	return fuse.remainder(&devices[i], used)
 }
 
-// leaves is what is left to a device where parts of some size are used of each phase; below zero where one is passed.
-func (f MainFuse) leaves(d *Device, used [3]flex.Watts) flex.Watts {
-	left := flex.Unbounded
+// remainder returns the power that is left to a device, given the used part of each phase. It
+// is below zero if a phase is exceeded.
+func (f MainFuse) remainder(d *Device, used [3]flex.Watts) flex.Watts {
+	remaining := flex.Unbounded
 	for phase, part := range f.cable(d) {
 		if part > 0 {
-			left = min(left, (f.Carries-used[phase])/part)
+			remaining = min(remaining, (f.Carries-used[phase])/part)
 		}
 	}
 
-	return left
+	return remaining
 }
 
-// instantsOf are the instants at which any list begins or ends a step, in order.
+// instantsOf returns the instants at which any list begins or ends a step, in order.
 func instantsOf(devices []Device) []time.Time {
 	var instants []time.Time
 	add := func(list []flex.Step) {
@@ -257,7 +262,7 @@ func instantsOf(devices []Device) []time.Time {
 	return slices.CompactFunc(instants, time.Time.Equal)
 }
 
-// within are those of the instants in the time that a list speaks of, its end left out.
+// within returns the instants that a list covers, without its end.
 func within(instants []time.Time, list []flex.Step) []time.Time {
 	var in []time.Time
 	for _, at := range instants {
@@ -271,24 +276,24 @@ func within(instants []time.Time, list []flex.Step) []time.Time {
 	return in
 }
 
-// Meter is a site's meter in one half-hour, beside a battery.
+// Meter describes a site's meter in one half-hour, apart from one battery.
 type Meter struct {
-	Import flex.Watts     // what the main fuse leaves the battery, whatever all others draw; Unbounded for no fuse
-	Export flex.Watts     // what may be exported
-	Out    flex.Watts     // what the main fuse leaves to what the battery gives, by its phases; Unbounded for no fuse
-	Feeder *flex.Watts    // what the feeder's export limit leaves it; nil for no limit
-	Net    flex.WattHours // what the home is expected to draw, less what its roof gives
+	Import flex.Watts     // the power that the main fuse leaves the battery, whatever others draw; Unbounded without a fuse
+	Export flex.Watts     // the export limit
+	Out    flex.Watts     // the discharge that the main fuse allows, by its phases; Unbounded without a fuse
+	Feeder *flex.Watts    // the power that the feeder's export limit leaves; nil without a limit
+	Net    flex.WattHours // the home's expected consumption minus its solar generation
 	Car    bool           // a car charges
-	Given  flex.Watts     // the most that cars give
-	Others flex.Watts     // what other batteries discharge
+	Given  flex.Watts     // the highest discharge of cars
+	Others flex.Watts     // the discharge of other batteries
 	Power  flex.Watts     // the battery's own, each way
-	Moves  flex.Watts     // what the plan has it do; negative: it gives
+	Moves  flex.Watts     // its planned power; negative to discharge
 	Mode   battery.Mode
 }
 
-// AtMeter checks what a battery is to do in a half-hour against the limits of its site and its own: an
-// error says which one it breaks. A mode other than charging or locked covers whatever is drawn, a car's
-// need too.
+// AtMeter checks the mode of a battery in a half-hour against the limits of its site and its
+// own. An error says which limit is exceeded. A mode other than charging or locked supplies
+// whatever is drawn, including a car's charging.
 func AtMeter(m Meter) error {
 	gives := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
 	stores := m.Mode == battery.ModeCharge || m.Mode == battery.ModeSelfUse
@@ -321,7 +326,7 @@ func AtMeter(m Meter) error {
 	return nil
 }
 
-// discharging checks what a battery gives at its full power.
+// discharging checks the battery's discharge at full power.
 func (m *Meter) discharging() error {
 	switch {
 	case m.Feeder != nil && m.Power > *m.Feeder:

@@ -7,7 +7,7 @@ import (
 	"flexd/internal/engine/battery"
 )
 
-// Modes holds modes against the device, followed slot by slot.
+// Modes checks a plan of modes against the device, slot by slot.
 func Modes(
 	p *battery.ModeProblem,
 	to []battery.Mode,
@@ -79,7 +79,7 @@ func checkModes(p *battery.ModeProblem, to []battery.Mode) error {
 	return nil
 }
 
-// checkDevice is the stored energy after mode m in slot t, and what goes through the
+// checkDevice returns the stored energy after mode m in slot t, and the energy through the
 // home's meter.
 func checkDevice(
 	p *battery.ModeProblem,
@@ -100,7 +100,8 @@ func checkDevice(
 	return s + y, grid + float64(y)*p.DischargeEff
 }
 
-// orderedMove is what is ordered in slot t, as far as a battery can store or give off.
+// orderedMove returns the ordered change in slot t, limited to what the battery can store or
+// discharge.
 func orderedMove(
 	ordered []int,
 	t, up, down int,
@@ -111,7 +112,7 @@ func orderedMove(
 	return max(-down, min(up, ordered[t]))
 }
 
-// ModeMove is how far mode m moves what is stored in slot t, if there is room.
+// ModeMove returns by how much mode m changes the stored energy in slot t, if there is room.
 func ModeMove(
 	p *battery.ModeProblem,
 	t int,
@@ -167,17 +168,17 @@ func ModeMove(
 	return 0
 }
 
-// slack is how far a sum may be off, as a share of what was added up.
+// slack is the allowed error of a sum, relative to the sum of its absolute terms.
 const slack = 1e-7
 
-// checkFigure reports a figure of a plan that is not what was worked out.
+// checkFigure returns an error if a figure of a plan differs from the computed one.
 func checkFigure(
-	what string,
-	got, said, size float64,
+	label string,
+	actual, stated, size float64,
 ) error {
-	if math.Abs(got-said) <= slack*max(1, size) {
+	if math.Abs(actual-stated) <= slack*max(1, size) {
 		return nil
 	}
 
-	return fmt.Errorf("%s is %v, the plan says %v", what, got, said)
+	return fmt.Errorf("%s is %v, the plan says %v", label, actual, stated)
 }

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// withoutOffset returns a problem whose half-hours begin later, with its plan, on a time line on which they begin with
-// the market's.
+// withoutOffset converts a problem whose half-hours begin later, and its plan, to a time line
+// on which they begin with the market's.
 func withoutOffset(p charge.Problem, plan charge.Plan) (charge.Problem, charge.Plan) {
 	late := p.Offset
 	p.Offset = 0
@@ -36,7 +36,7 @@ func withoutOffset(p charge.Problem, plan charge.Plan) (charge.Problem, charge.P
 	return p, plan
 }
 
-// earlier moves a span to an earlier time; an empty one stays empty.
+// earlier shifts a span to an earlier time; an empty one stays empty.
 func earlier(s flex.Span, by time.Duration) flex.Span {
 	if s.To.After(s.From) {
 		return flex.Span{From: s.From.Add(-by), To: s.To.Add(-by)}
@@ -54,8 +54,8 @@ func stepsEarlier(steps []flex.Step, by time.Duration) []flex.Step {
 	return out
 }
 
-// pricesLater is what each half-hour costs on that time line: of its seconds those before the market's next
-// half-hour at one price, the others at the next. A price that is not known takes no part.
+// pricesLater returns the price of each half-hour on that time line: the mean of two market
+// prices, weighted by their seconds. An unknown price does not count.
 func pricesLater(
 	prices []flex.PricedPeriod,
 	late time.Duration,

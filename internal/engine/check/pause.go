@@ -9,9 +9,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// Pause holds a pause plan against law S12: the client's schedule less exactly one
-// whole pause inside one of its blocks, plus what the rule for making up adds; or else
-// the schedule untouched.
+// Pause checks a pause plan against law S12: it is the client's schedule without exactly one
+// complete pause in one of its blocks, and with what the rule for making up adds. Otherwise it
+// is the unchanged schedule.
 func Pause(p pause.Problem, plan pause.Plan) error {
 	if !plan.Made {
 		return checkUntouched(&p, &plan)
@@ -65,7 +65,7 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 	return checkIdle(&plan)
 }
 
-// checkIdle refuses a plan that charges in its own pause.
+// checkIdle refuses a plan that charges during its own pause.
 func checkIdle(plan *pause.Plan) error {
 	for _, b := range plan.Blocks {
 		if !b.Meet(plan.Pause).Empty() {
@@ -85,7 +85,7 @@ func checkLength(spans []flex.Span) time.Duration {
 	return sum
 }
 
-// checkUntouched holds a plan without a pause to the client's schedule.
+// checkUntouched checks that a plan without a pause equals the client's schedule.
 func checkUntouched(p *pause.Problem, plan *pause.Plan) error {
 	claims := len(plan.MadeUp) > 0 || plan.Saved != 0
 
@@ -96,7 +96,8 @@ func checkUntouched(p *pause.Problem, plan *pause.Plan) error {
 	return nil
 }
 
-// checkMadeUp is how long a plan makes up for its pause, after it and when the car would not charge.
+// checkMadeUp returns how long a plan charges to make up for its pause: after the pause, while
+// the schedule would not charge.
 func checkMadeUp(
 	p *pause.Problem,
 	plan *pause.Plan,

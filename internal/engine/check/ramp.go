@@ -8,25 +8,25 @@ import (
 	"flexd/internal/flex"
 )
 
-// Sent is a schedule that an asset was sent and took: it is what the asset does from then on, until
-// it takes another.
+// Sent is a schedule that an asset was sent and accepted. The asset follows it until it
+// accepts another.
 type Sent struct {
 	Asset [16]byte
-	At    time.Time // when it was taken
+	At    time.Time // when it was accepted
 	Power flex.Watts
 	Steps []flex.Step
 }
 
-// Change is a change of planned power within 60 seconds: how much, up or down, in watts, and the second
-// in which the minute ends.
+// Change is a change of planned power within 60 seconds: its size in watts, up or down, and
+// the second in which the minute ends.
 type Change struct {
 	Power flex.Watts
 	At    time.Time
 }
 
-// LargestChange is the largest difference of the planned power of all assets between two seconds that are at most a
-// minute apart. It knows nothing of how schedules are made: it reads what was sent, in any order.
-// Before its first schedule and after the end of its last an asset counts as drawing nothing.
+// LargestChange returns the largest difference between the planned power of all assets at two
+// seconds that are at most a minute apart. It only reads what was sent, in any order. Before
+// its first schedule and after the end of its last one, an asset counts as drawing nothing.
 func LargestChange(sent []Sent) Change {
 	turns := turnsOf(sent)
 	var most Change
@@ -62,13 +62,13 @@ func LargestChange(sent []Sent) Change {
 	return most
 }
 
-// loadAt is the power from a second on.
+// loadAt is the total power from a second on.
 type loadAt struct{ at, power int64 }
 
-// turn is a change of the planned power of an asset, in a second.
+// turn is a change of the planned power of an asset at a second.
 type turn struct{ at, by int64 }
 
-// turnsOf is what each asset's schedules change, sorted by time.
+// turnsOf returns the changes that the schedules of each asset cause, sorted by time.
 func turnsOf(sent []Sent) []turn {
 	sent = slices.Clone(sent)
 	slices.SortStableFunc(sent, func(a, b Sent) int {

@@ -7,18 +7,18 @@ import (
 	"flexd/internal/flex"
 )
 
-// kWh, kelvin and share of the turnover by which a plan of a site may be off.
+// Tolerances of a plan of a site: kWh, kelvin and the share of the turnover.
 const (
 	siteLimit = 1e-6
 	siteMoney = 1e-6
 )
 
-// siteBooks are the sums that the check of a site's plan keeps.
+// siteBooks has the sums of the check of a site's plan.
 type siteBooks struct {
 	p     *site.Problem
-	net   []float64 // of all devices and the base load, less the roof
-	own   []float64 // what the building uses
-	fed   []float64 // what batteries give
+	net   []float64 // of all devices and the base load, minus solar generation
+	own   []float64 // consumption of the building
+	fed   []float64 // discharge of batteries
 	cars  []bool    // a car charges
 	cost  float64
 	gross float64
@@ -27,7 +27,7 @@ type siteBooks struct {
 	fault error
 }
 
-// newSiteBooks makes empty books of a site.
+// newSiteBooks returns the initial sums of a site.
 func newSiteBooks(p *site.Problem) *siteBooks {
 	n := len(p.Load)
 
@@ -40,7 +40,7 @@ func newSiteBooks(p *site.Problem) *siteBooks {
 	}
 }
 
-// SiteTurnover is the sum of the absolute items of a plan's cost, in pence.
+// SiteTurnover returns the sum of the absolute terms of a plan's cost, in pence.
 func SiteTurnover(p *site.Problem, a *site.Plan) float64 {
 	b := newSiteBooks(p)
 	b.devices(a)
@@ -49,8 +49,8 @@ func SiteTurnover(p *site.Problem, a *site.Plan) float64 {
 	return b.gross
 }
 
-// Site holds the plan of a site against its limits, and what the result says of it against
-// what the plan comes to.
+// Site checks the plan of a site against its limits, and the figures of the result against the
+// computed ones.
 func Site(p *site.Problem, a *site.Plan, r site.Result) error {
 	b := newSiteBooks(p)
 
@@ -75,7 +75,7 @@ func Site(p *site.Problem, a *site.Plan, r site.Result) error {
 	return b.compare(r)
 }
 
-// devices goes through what every device does.
+// devices adds up what every device does.
 func (b *siteBooks) devices(a *site.Plan) {
 	p := b.p
 
@@ -101,13 +101,13 @@ func (b *siteBooks) devices(a *site.Plan) {
 	}
 }
 
-// keep notes a fault where a value lies outside its limits.
-func (b *siteBooks) keep(what string, t int, v, least, most float64) {
+// checkBounds records a fault if a value is outside its limits.
+func (b *siteBooks) checkBounds(label string, t int, v, least, most float64) {
 	if b.fault == nil && !(v >= least-siteLimit && v <= most+siteLimit) {
 		b.fault = flex.Fail(
 			flex.Internal,
 			"%s in slot %d is %v, which is not from %v to %v",
-			what,
+			label,
 			t,
 			v,
 			least,
@@ -116,13 +116,13 @@ func (b *siteBooks) keep(what string, t int, v, least, most float64) {
 	}
 }
 
-// item adds an item of cost.
+// item adds a term of the cost.
 func (b *siteBooks) item(cost float64) {
 	b.cost += cost
 	b.gross += math.Abs(cost)
 }
 
-// level is what is stored after a slot.
+// level returns the stored energy after a slot.
 func level(before, q, in, out float64) float64 {
 	return before + max(q, 0)*in - max(-q, 0)/out
 }
@@ -138,10 +138,10 @@ func (b *siteBooks) battery(k int, x []float64) {
 			stored += d.Moved[t]
 		}
 
-		b.keep("the battery's energy", t, q, -d.Discharge*open, d.Charge*open)
+		b.checkBounds("the battery's energy", t, q, -d.Discharge*open, d.Charge*open)
 
 		stored = level(stored, q, d.ChargeEff, d.Efficient)
-		b.keep("what the battery stores", t, stored, d.Min, d.Max)
+		b.checkBounds("what the battery stores", t, stored, d.Min, d.Max)
 
 		b.net[t] += q
 		b.fed[t] += max(-q, 0)
@@ -161,7 +161,7 @@ func (b *siteBooks) car(k int, x []float64) {
 		charges := q > siteLimit
 
 		if charges {
-			b.keep("the car's energy", t, q, d.Min*hours, d.Max*hours)
+			b.checkBounds("the car's energy", t, q, d.Min*hours, d.Max*hours)
 			b.cars[t] = true
 
 			if !before {
@@ -172,7 +172,7 @@ func (b *siteBooks) car(k int, x []float64) {
 		}
 
 		if d.V2G == nil {
-			b.keep("the car's energy", t, q, 0, math.Inf(1))
+			b.checkBounds("the car's energy", t, q, 0, math.Inf(1))
 		}
 
 		before = charges
@@ -186,18 +186,18 @@ func (b *siteBooks) car(k int, x []float64) {
 		return
 	}
 
-	b.keep("the car's energy in all", len(x)-1, charged, 0, d.Energy)
+	b.checkBounds("the car's energy in all", len(x)-1, charged, 0, d.Energy)
 	b.short += max(0, d.Energy-charged)
 }
 
-// tier looks at charging in peak time.
+// tier checks charging in peak time.
 func (b *siteBooks) tier(d *site.Car, t int, q float64) {
 	if d.OffPeak == nil || d.OffPeak[t] {
 		return
 	}
 
 	if !d.PeakToo {
-		b.keep("the car's energy in peak time", t, q, 0, 0)
+		b.checkBounds("the car's energy in peak time", t, q, 0, 0)
 	}
 
 	b.peak += q
@@ -210,11 +210,11 @@ func (b *siteBooks) discharge(d *site.Car, x []float64) {
 	for t, q := range x {
 		hours := d.Available[t]
 		stored = level(stored, q, v.ChargeEff, v.Efficient)
-		b.keep("what the car stores", t, stored, 0, v.Max)
+		b.checkBounds("what the car stores", t, stored, 0, v.Max)
 		b.item(max(-q, 0) * v.Wear)
 
 		if q < -siteLimit {
-			b.keep(
+			b.checkBounds(
 				"what the car gives",
 				t,
 				-q,
@@ -222,7 +222,7 @@ func (b *siteBooks) discharge(d *site.Car, x []float64) {
 				v.Discharge*hours,
 			)
 
-			b.keep("what a car that gives stores", t, stored, v.Reserve, v.Max)
+			b.checkBounds("what a car that gives stores", t, stored, v.Reserve, v.Max)
 		}
 	}
 
@@ -245,7 +245,7 @@ func (b *siteBooks) tank(x []bool) {
 		}
 
 		stored += heat - d.Draw[t] - stored*d.Loss
-		b.keep("what the tank stores", t, stored, d.Min, d.Max)
+		b.checkBounds("what the tank stores", t, stored, d.Min, d.Max)
 		b.net[t] += heat
 		b.own[t] += heat
 		before = on
@@ -263,10 +263,10 @@ func (b *siteBooks) heat(x []float64) {
 		on := q > siteLimit
 
 		if on {
-			b.keep("the heat pump's energy", t, q, d.Min*hours, d.Max*hours)
+			b.checkBounds("the heat pump's energy", t, q, d.Min*hours, d.Max*hours)
 		}
 
-		b.keep("the heat pump's energy", t, q, 0, d.Max*hours)
+		b.checkBounds("the heat pump's energy", t, q, 0, d.Max*hours)
 
 		if on && !before {
 			b.item(d.StartCost)
@@ -283,7 +283,7 @@ func (b *siteBooks) heat(x []float64) {
 	b.cost -= d.Terminal * (inside - d.Reference)
 }
 
-// meter looks at what goes through the main fuse, and prices it at the best curtailment.
+// meter checks the power through the main fuse, and prices it with the best curtailment.
 func (b *siteBooks) meter() {
 	p := b.p
 
@@ -295,10 +295,10 @@ func (b *siteBooks) meter() {
 		}
 
 		fuse, limit := p.GridImport*p.Hours, p.GridExport*p.Hours
-		b.keep("import", t, net, -limit-spare, fuse)
+		b.checkBounds("import", t, net, -limit-spare, fuse)
 
 		if p.NoBatteryToCar && b.cars[t] {
-			b.keep(
+			b.checkBounds(
 				"what batteries give while a car charges",
 				t,
 				b.fed[t],
@@ -329,7 +329,7 @@ func (b *siteBooks) meter() {
 	}
 }
 
-// compare holds what a result says against what was worked out.
+// compare checks the figures of a result against the computed ones.
 func (b *siteBooks) compare(r site.Result) error {
 	off := siteMoney * max(1, b.gross)
 

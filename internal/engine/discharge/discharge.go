@@ -10,59 +10,62 @@ import (
 )
 
 const (
-	// Efficiency is the part of what a car takes that is stored, and the part of what it releases that arrives: less
-	// than chargers lose, so that a car holds what its plan says or more.
+	// Efficiency is the part of the charged energy that is stored, and the part of the
+	// discharged energy that arrives. It is lower than that of real chargers, so that a car
+	// stores what its plan says or more.
 	Efficiency = 0.9
-	// Least is the least power that a car is asked to discharge.
+	// Least is the lowest discharge power that a car is sent.
 	Least = flex.DischargePowerMin
-	// pivots bounds the work of a plan.
+	// pivots bounds the work for a plan.
 	pivots = 1000
-	// early is what a later slot costs more, and what is given there earns less, in pence a kWh: of slots of one price the car takes
-	// in the first, and discharges in the first, whoever plans it.
+	// early is the penalty of a later slot in pence a kWh, for charging and for discharging.
+	// Of slots of one price, the car then uses the first, whichever planner is used.
 	early = 1e-4
 )
 
-// Rate is what a kWh costs and earns in a half-hour, in pence.
+// Rate has the prices of a kWh in a half-hour, in pence.
 type Rate struct {
 	flex.Period
 	Buy, Sell float64
-	// what orders half-hours of one price, in pence and little beside any price: of what is left alike, the first is taken
+	// a small addition in pence that orders half-hours of one price, so that the first of them
+	// is used
 	Order float64
 }
 
-// Problem is one stay of one car.
+// Problem is one plug-in session of one car.
 type Problem struct {
 	From    time.Time
 	ReadyBy time.Time
-	// the schedule that charges alone: without a gap from From to ReadyBy or later
+	// the schedule that only charges: without a gap from From to ReadyBy or later
 	Alone []flex.Step
-	// Alone is kept where it charges: the car discharges only where that has it rest
+	// the car charges as in Alone, and discharges only while Alone pauses
 	Kept bool
 	Open []flex.Span // where it may charge: sorted and disjoint
-	// half-hours in which it discharges nothing: what it discharged would not reach the grid
+	// half-hours without discharging, because the energy would not reach the grid
 	Shut []flex.Span
-	// the most that it takes and discharges, and the limit that lets it charge
+	// the highest charge and discharge powers, and the limit that lets it charge
 	Charge, Most, Limit flex.Watts
-	// watt-hours in its battery: now, when it is full, and what stays in it
+	// energy in its battery, in watt-hours: now, at full charge, and the reserve
 	Stored, Capacity, Reserve float64
 	Rates                     []Rate // of each half-hour, in order and without a gap
 	Wear                      float64
-	// what one more time of charging counts where the car discharges in turns, in pence: it has a plan with fewer turns be preferred
+	// penalty in pence for each further change from charging to discharging, so that a plan
+	// with fewer of them is preferred
 	Turn float64
 }
 
-// Plan is what the car does.
+// Plan is the plan of a car that may discharge.
 type Plan struct {
-	Steps      []flex.Step // what it may take, as long as Alone
-	Discharges []flex.Step // what it discharges, within the time that the steps leave closed
-	Saves      float64     // pence, beside Alone
-	// pence that a kWh costs which it takes more than alone; zero where it takes no more
+	Steps      []flex.Step // what it may charge, as long as Alone
+	Discharges []flex.Step // what it discharges, while the steps pause
+	Saves      float64     // pence, compared with Alone
+	// the cost in pence of each kWh that it charges more than Alone; zero if there is none
 	Back float64
-	// pence: what the plan costs, and what no plan costs less than
+	// the plan's cost, and a lower bound on the cost of any plan, in pence
 	Cost, Bound float64
 }
 
-// slot is a part of a half-hour in which all is alike.
+// slot is a part of a half-hour in which no input changes.
 type slot struct {
 	flex.Span
 	rate Rate
@@ -70,94 +73,95 @@ type slot struct {
 	shut bool
 }
 
-// Solve plans a car. Without discharges, Alone is the best that is known.
+// Solve plans a car. If the plan has no discharges, Alone is the best known plan.
 func Solve(p *Problem) Plan {
 	slots := p.slots()
-	alone := p.Play(p.Alone, nil)
-	none := Plan{Steps: p.Alone, Cost: alone.Cost, Bound: alone.Cost}
+	chargeOnly := p.Play(p.Alone, nil)
+	noDischarge := Plan{Steps: p.Alone, Cost: chargeOnly.Cost, Bound: chargeOnly.Cost}
 
 	if len(slots) == 0 {
-		return none
+		return noDischarge
 	}
 
-	problem := p.siteOf(slots, alone.End)
-	plan, bound := p.planBy(problem, slots, &alone)
-	none.Bound = min(alone.Cost, bound)
+	problem := p.siteOf(slots, chargeOnly.End)
+	plan, bound := p.planBy(problem, slots, &chargeOnly)
+	noDischarge.Bound = min(chargeOnly.Cost, bound)
 
 	if p.Turn > 0 && plan.Turns() > 1 {
 		problem.Cars[0].StartCost = p.Turn
-		fewer, _ := p.planBy(problem, slots, &alone)
+		fewer, _ := p.planBy(problem, slots, &chargeOnly)
 
-		if len(fewer.Discharges) > 0 && fewer.counted(p) < plan.counted(p) {
+		if len(fewer.Discharges) > 0 && fewer.countedCost(p) < plan.countedCost(p) {
 			plan = fewer
 		}
 	}
 
 	if len(plan.Discharges) == 0 {
-		return none
+		return noDischarge
 	}
 
-	plan.Bound = none.Bound
+	plan.Bound = noDischarge.Bound
 
 	return plan
 }
 
-// planBy plans the site of the car alone, and says what no plan costs less than. Without discharges nothing was found that holds.
+// planBy plans the car as a site of its own, and returns a lower bound on the cost. If the
+// plan has no discharges, no valid plan was found.
 func (p *Problem) planBy(
 	problem *site.Problem,
 	slots []slot,
-	alone *Course,
+	chargeOnly *Course,
 ) (Plan, float64) {
 	var found site.Plan
 	solver := site.Solver{Limit: pivots}
 	result := solver.Solve(problem, &found)
 
 	if len(found.Car) == 0 {
-		return Plan{}, alone.Cost
+		return Plan{}, chargeOnly.Cost
 	}
 
 	plan := p.planOf(slots, found.Car[0])
 
-	if len(plan.Discharges) == 0 || !p.beside(&plan, alone) {
+	if len(plan.Discharges) == 0 || !p.isWithinLimits(&plan, chargeOnly) {
 		plan = Plan{}
 	}
 
-	return plan, result.Bound - p.ordered(slots)
+	return plan, result.Bound - p.slotOrderCost(slots)
 }
 
-// Turns is how often the car begins to discharge: after what it took before, or at first.
+// Turns counts how often the car begins to discharge, at first or after charging.
 func (plan *Plan) Turns() int {
 	var last time.Time
 
 	var turns int
-	for _, give := range plan.Discharges {
-		taken := slices.ContainsFunc(plan.Steps, func(s flex.Step) bool {
-			between := flex.Span{From: last, To: give.From}
+	for _, discharge := range plan.Discharges {
+		charges := slices.ContainsFunc(plan.Steps, func(s flex.Step) bool {
+			between := flex.Span{From: last, To: discharge.From}
 
 			return s.Limit > 0 && !s.Meet(between).Empty()
 		})
 
-		if turns == 0 || taken {
+		if turns == 0 || charges {
 			turns++
 		}
 
-		last = give.To
+		last = discharge.To
 	}
 
 	return turns
 }
 
-// counted is what a plan costs with its turns, the first of which is free.
-func (plan *Plan) counted(p *Problem) float64 {
+// countedCost is a plan's cost with the penalties for its turns. The first turn is free.
+func (plan *Plan) countedCost(p *Problem) float64 {
 	return plan.Cost + p.Turn*float64(max(0, plan.Turns()-1))
 }
 
-// Worth is what a plan saves, less what its turns after the first count.
+// Worth is a plan's saving minus the penalties for its turns after the first.
 func (plan *Plan) Worth(p *Problem) float64 {
-	return plan.Saves - (plan.counted(p) - plan.Cost)
+	return plan.Saves - (plan.countedCost(p) - plan.Cost)
 }
 
-// planOf turns energies in kWh into a plan.
+// planOf converts energies in kWh into a plan.
 func (p *Problem) planOf(slots []slot, energies []float64) Plan {
 	plan := Plan{
 		Discharges: p.discharges(slots, energies),
@@ -171,19 +175,20 @@ func (p *Problem) planOf(slots []slot, energies []float64) Plan {
 	return plan
 }
 
-// beside says what a plan comes to beside charging alone. It is false if the car would end with less, or its reserve is broken.
-func (p *Problem) beside(plan *Plan, alone *Course) bool {
-	played := p.Play(plan.Steps, plan.Discharges)
-	plan.Cost, plan.Saves = played.Cost, alone.Cost-played.Cost
+// isWithinLimits computes a plan's saving over charging alone. It returns false if the car
+// would end with less energy, or the reserve is used.
+func (p *Problem) isWithinLimits(plan *Plan, chargeOnly *Course) bool {
+	course := p.Play(plan.Steps, plan.Discharges)
+	plan.Cost, plan.Saves = course.Cost, chargeOnly.Cost-course.Cost
 
-	if more := played.taken - alone.taken; more > 0 {
-		plan.Back = (played.paid - alone.paid) / more
+	if more := course.charged - chargeOnly.charged; more > 0 {
+		plan.Back = (course.paid - chargeOnly.paid) / more
 	}
 
-	return played.End >= alone.End-1 && !played.broken
+	return course.End >= chargeOnly.End-1 && !course.isInvalid
 }
 
-// slots cuts the stay, as far as rates are known.
+// slots divides the session into slots, as far as rates are known.
 func (p *Problem) slots() []slot {
 	var slots []slot
 	for _, r := range p.Rates {
@@ -226,16 +231,16 @@ func (p *Problem) openAt(at time.Time) bool {
 	})
 }
 
-// shutAt reports whether the car discharges nothing at an instant.
+// shutAt reports whether the car must not discharge at an instant.
 func (p *Problem) shutAt(at time.Time) bool {
 	return slices.ContainsFunc(p.Shut, func(s flex.Span) bool {
 		return s.Contains(at)
 	})
 }
 
-// siteOf is a site of the car alone, which is to store so much in the end.
+// siteOf returns a site with only the car, which must store a given energy at the end.
 func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
-	const enough = 1000 // kW, of a meter that limits nothing
+	const unlimited = 1000 // kW, of a meter that limits nothing
 	n := len(slots)
 	q := &site.Problem{
 		Hours:       flex.HalfHour.Hours(),
@@ -244,8 +249,8 @@ func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
 		Load:        make([]float64, n),
 		PV:          make([]float64, n),
 		Curtailable: true,
-		GridImport:  enough,
-		GridExport:  enough,
+		GridImport:  unlimited,
+		GridExport:  unlimited,
 	}
 
 	for t, s := range slots {
@@ -263,7 +268,7 @@ func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
 	return q
 }
 
-// car is the car as the site knows it.
+// car returns the car in the form of the site planner.
 func (p *Problem) car(slots []slot, end float64) site.Car {
 	closed := slices.ContainsFunc(slots, func(s slot) bool {
 		return !s.open
@@ -294,8 +299,9 @@ func (p *Problem) car(slots []slot, end float64) site.Car {
 	return c
 }
 
-// ordered is the most that the order of half-hours of one price can add to what a plan costs, and take off what it earns.
-func (p *Problem) ordered(slots []slot) float64 {
+// slotOrderCost bounds what the ordering of half-hours of one price can add to a plan's cost
+// and subtract from its earnings.
+func (p *Problem) slotOrderCost(slots []slot) float64 {
 	var sum float64
 	for _, s := range slots {
 		sum += (early + max(0, s.rate.Order)) * p.Charge.KW() * s.Len().Hours()
@@ -305,7 +311,7 @@ func (p *Problem) ordered(slots []slot) float64 {
 	return sum
 }
 
-// discharges are the times in which the car discharges, by its energies in kWh.
+// discharges returns the spans in which the car discharges, from its energies in kWh.
 func (p *Problem) discharges(slots []slot, energies []float64) []flex.Step {
 	var discharges []flex.Step
 	for t, s := range slots {
@@ -331,15 +337,16 @@ func (p *Problem) discharges(slots []slot, energies []float64) []flex.Step {
 	return discharges
 }
 
-// chargesIn reports whether the schedule that charges alone does so in a time.
+// chargesIn reports whether the schedule that only charges does so in a span.
 func (p *Problem) chargesIn(in flex.Span) bool {
 	return slices.ContainsFunc(p.Alone, func(s flex.Step) bool {
 		return s.Limit > 0 && !s.Meet(in).Empty()
 	})
 }
 
-// steps are the times in which the car may charge, by its energies in kWh: each at full power for as many minutes as
-// it takes, next to a slot in which it charges too where there is one. What is past the known rates is as alone.
+// steps returns the spans in which the car may charge, from its energies in kWh. Each slot
+// charges at full power for the minutes that its energy takes, next to another charging slot
+// if there is one. After the last known rate the steps are those of Alone.
 func (p *Problem) steps(slots []slot, energies []float64) []flex.Step {
 	var steps []flex.Step
 	for t, s := range slots {
@@ -359,7 +366,7 @@ func (p *Problem) steps(slots []slot, energies []float64) []flex.Step {
 	return steps
 }
 
-// chargingSpan returns the time of a slot in which the car charges.
+// chargingSpan returns the part of a slot in which the car charges.
 func (p *Problem) chargingSpan(t int, slots []slot, energies []float64) flex.Span {
 	const least = 1e-6
 	s := slots[t].Span

@@ -7,25 +7,25 @@ import (
 	"flexd/internal/flex"
 )
 
-// Course is what a schedule comes to.
+// Course is the result of a simulated schedule.
 type Course struct {
 	End  float64 // watt-hours stored by ready-by
 	Cost float64 // pence
-	// what it discharges in each half-hour, in order
+	// the discharged energy of each half-hour, in order
 	Parts []Part
 
-	taken  float64 // kWh
-	paid   float64 // pence, for that
-	broken bool    // it takes while it discharges, or discharges what is to stay
+	charged   float64 // kWh
+	paid      float64 // pence, for that
+	isInvalid bool    // it charges while it discharges, or uses the reserve
 }
 
-// Part is what a car discharges in one half-hour.
+// Part is the discharged energy of one half-hour.
 type Part struct {
 	Rate
 	Energy float64 // watt-hours, on the grid's side
 }
 
-// Play follows a schedule until ready-by. A car that is full takes nothing more.
+// Play simulates a schedule until ready-by. A full car charges no further.
 func (p *Problem) Play(steps, discharges []flex.Step) Course {
 	var c Course
 	c.End = p.Stored
@@ -49,42 +49,43 @@ func (p *Problem) Play(steps, discharges []flex.Step) Course {
 	return c
 }
 
-// play follows a time in which nothing changes.
+// play simulates a span in which nothing changes.
 func (c *Course) play(
 	p *Problem,
 	r Rate,
-	takes, discharges flex.Watts,
+	chargePower, dischargePower flex.Watts,
 	hours float64,
 ) {
 	full := max(p.Capacity, p.Stored)
-	taken := float64(min(takes, p.Charge)) * hours
-	taken = min(taken, max(0, full-c.End)/Efficiency)
-	given := float64(discharges) * hours
+	chargedEnergy := float64(min(chargePower, p.Charge)) * hours
+	chargedEnergy = min(chargedEnergy, max(0, full-c.End)/Efficiency)
+	dischargedEnergy := float64(dischargePower) * hours
 
-	c.End += taken*Efficiency - given/Efficiency
-	c.taken += taken / 1000
-	c.paid += taken / 1000 * r.Buy
-	c.Cost += taken / 1000 * r.Buy
-	c.Cost += given / 1000 * (p.Wear - r.Sell)
+	c.End += chargedEnergy*Efficiency - dischargedEnergy/Efficiency
+	c.charged += chargedEnergy / 1000
+	c.paid += chargedEnergy / 1000 * r.Buy
+	c.Cost += chargedEnergy / 1000 * r.Buy
+	c.Cost += dischargedEnergy / 1000 * (p.Wear - r.Sell)
 
-	if given == 0 {
+	if dischargedEnergy == 0 {
 		return
 	}
 
-	c.broken = c.broken || takes > 0 || c.End < p.Reserve-1
+	c.isInvalid = c.isInvalid || chargePower > 0 || c.End < p.Reserve-1
 
 	if n := len(c.Parts); n > 0 && c.Parts[n-1].Period == r.Period {
-		c.Parts[n-1].Energy += given
+		c.Parts[n-1].Energy += dischargedEnergy
 
 		return
 	}
 
-	c.Parts = append(c.Parts, Part{Rate: r, Energy: given})
+	c.Parts = append(c.Parts, Part{Rate: r, Energy: dischargedEnergy})
 }
 
-// Filled is what a car takes of a schedule from From to ReadyBy, in which it discharges: nothing more once it is full.
+// Filled returns the steps that a discharging car charges of a schedule, from From to ReadyBy.
+// It stops charging when it is full.
 func (p *Problem) Filled(steps, discharges []flex.Step) []flex.Step {
-	var taken []flex.Step
+	var charging []flex.Step
 	stored := p.Stored
 	full := max(p.Capacity, p.Stored)
 	in := flex.Span{From: p.From, To: p.ReadyBy}
@@ -92,32 +93,33 @@ func (p *Problem) Filled(steps, discharges []flex.Step) []flex.Step {
 	for in.From.Before(in.To) {
 		part := flex.Span{From: in.From, To: nextChange(steps, discharges, in)}
 		in.From = part.To
-		takes := min(limitAt(steps, part.From), p.Charge)
+		power := min(limitAt(steps, part.From), p.Charge)
 		hours := part.Len().Hours()
 		stored -= float64(limitAt(discharges, part.From)) * hours / Efficiency
 
 		on := part
 		headroom := max(0, full-stored) / Efficiency
 
-		if float64(takes)*hours > headroom {
-			on.To = fullAt(on.From, headroom, takes)
+		if float64(power)*hours > headroom {
+			on.To = fullAt(on.From, headroom, power)
 		}
 
-		stored += float64(takes) * on.Len().Hours() * Efficiency
-		taken = flex.AppendStep(taken, on, takes)
-		taken = flex.AppendStep(taken, flex.Span{From: on.To, To: part.To}, 0)
+		stored += float64(power) * on.Len().Hours() * Efficiency
+		charging = flex.AppendStep(charging, on, power)
+		charging = flex.AppendStep(charging, flex.Span{From: on.To, To: part.To}, 0)
 	}
 
-	return taken
+	return charging
 }
 
-// fullAt is when a car that charges with a power has taken an energy in watt-hours, in whole seconds.
+// fullAt returns when a charging car has taken an energy in watt-hours, in whole seconds.
 func fullAt(from time.Time, energy float64, power flex.Watts) time.Time {
 	seconds := energy / float64(power) * 3600
 	return from.Add(time.Duration(seconds) * time.Second)
 }
 
-// nextChange is the first instant in a time, after its beginning, at which anything changes.
+// nextChange returns the first instant within a span, after its start, at which anything
+// changes.
 func nextChange(steps, discharges []flex.Step, in flex.Span) time.Time {
 	next := in.To
 
@@ -134,7 +136,7 @@ func nextChange(steps, discharges []flex.Step, in flex.Span) time.Time {
 	return next
 }
 
-// limitAt is what steps say of an instant; nothing where they say none.
+// limitAt returns the limit of the steps at an instant; zero where there is none.
 func limitAt(steps []flex.Step, at time.Time) flex.Watts {
 	for _, s := range steps {
 		if s.Contains(at) {
@@ -145,7 +147,8 @@ func limitAt(steps []flex.Step, at time.Time) flex.Watts {
 	return 0
 }
 
-// HasTime reports whether the car could take more by ready-by than it does alone, in the time in which it may charge.
+// HasTime reports whether the car could charge more by ready-by than it does with Alone, in
+// the time in which it may charge.
 func (p *Problem) HasTime() bool {
 	const least = 0.01 // kWh
 	most := 0.0
@@ -156,12 +159,13 @@ func (p *Problem) HasTime() bool {
 		}
 	}
 
-	alone := p.Play(p.Alone, nil)
+	chargeOnly := p.Play(p.Alone, nil)
 
-	return most > alone.taken+least
+	return most > chargeOnly.charged+least
 }
 
-// HasMargin reports whether discharging in the dearest half-hour earns more than the wear and charging it again in the cheapest.
+// HasMargin reports whether discharging in the dearest half-hour earns more than the wear and
+// recharging in the cheapest half-hour cost.
 func (p *Problem) HasMargin() bool {
 	dearest, cheapest := math.Inf(-1), math.Inf(1)
 

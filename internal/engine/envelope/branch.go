@@ -14,9 +14,9 @@ type branch struct {
 	able    [][]int64 // by car and slot
 	x       [][]int64 // by car and slot
 
-	has  []Set // by car, the slots in which it draws something
-	room []Set // by car, the slots in which it could draw more
-	open Set   // the slots in which the fuse carries more
+	drawSlots []Set // by car, the slots in which it draws something
+	room      []Set // by car, the slots in which it could draw more
+	open      Set   // the slots in which the fuse carries more
 
 	// of the newest search, by slot: the slot before, -1 if it is a first one, and the car that goes on from there
 	before []int
@@ -64,16 +64,16 @@ func (f *Fleet) Share(carries []Joules, cars []int) []Joules {
 func (f *Fleet) newBranch(cars []int) *branch {
 	n := f.slots + 1
 	b := &branch{
-		slots:   f.slots,
-		cars:    cars,
-		carries: make([]int64, n),
-		drawn:   make([]int64, n),
-		able:    make([][]int64, len(cars)),
-		x:       make([][]int64, len(cars)),
-		has:     make([]Set, len(cars)),
-		room:    make([]Set, len(cars)),
-		before:  make([]int, n),
-		by:      make([]int, n),
+		slots:     f.slots,
+		cars:      cars,
+		carries:   make([]int64, n),
+		drawn:     make([]int64, n),
+		able:      make([][]int64, len(cars)),
+		x:         make([][]int64, len(cars)),
+		drawSlots: make([]Set, len(cars)),
+		room:      make([]Set, len(cars)),
+		before:    make([]int, n),
+		by:        make([]int, n),
 	}
 
 	for i, car := range cars {
@@ -93,12 +93,12 @@ func (b *branch) limit(carries []Joules) bool {
 	binds := false
 	for t, j := range carries[:b.slots] {
 		b.carries[t] = max(0, int64(j))
-		could := int64(0)
+		possible := int64(0)
 		for _, able := range b.able {
-			could += able[t]
+			possible += able[t]
 		}
 
-		binds = binds || could > b.carries[t]
+		binds = binds || possible > b.carries[t]
 		b.draw(t, 0)
 	}
 
@@ -112,7 +112,7 @@ func (b *branch) limit(carries []Joules) bool {
 func (b *branch) copy() *branch {
 	c := *b
 	c.drawn = append([]int64(nil), b.drawn...)
-	c.has = append([]Set(nil), b.has...)
+	c.drawSlots = append([]Set(nil), b.drawSlots...)
 	c.room = append([]Set(nil), b.room...)
 	c.before = make([]int, len(b.before))
 	c.by = make([]int, len(b.by))
@@ -129,11 +129,11 @@ func (b *branch) copy() *branch {
 func (b *branch) put(car, slot int, joules int64) {
 	one := Window(slot, slot+1)
 	b.x[car][slot] += joules
-	b.has[car] &^= one
+	b.drawSlots[car] &^= one
 	b.room[car] &^= one
 
 	if b.x[car][slot] > 0 {
-		b.has[car] |= one
+		b.drawSlots[car] |= one
 	}
 	if b.x[car][slot] < b.able[car][slot] {
 		b.room[car] |= one
@@ -142,41 +142,41 @@ func (b *branch) put(car, slot int, joules int64) {
 
 // place has a car draw an energy, in any slots but the spare, while the others draw as much as before. It returns how much of it can be drawn.
 func (b *branch) place(car int, joules int64) int64 {
-	left := joules
-	for left > 0 {
+	remaining := joules
+	for remaining > 0 {
 		last, found := b.search(b.room[car], b.open)
 		if !found {
 			break
 		}
 
-		first, most := b.along(last, left)
+		first, most := b.along(last, remaining)
 		most = min(most, b.able[car][first]-b.x[car][first])
 		b.shift(last, most)
 		b.put(car, first, most)
 		b.draw(last, most)
-		left -= most
+		remaining -= most
 	}
 
-	return joules - left
+	return joules - remaining
 }
 
 // move moves at most an energy from some slots to others. It returns how much it moved.
 func (b *branch) move(from, to Set, joules int64) int64 {
-	left := joules
-	for left > 0 {
+	remaining := joules
+	for remaining > 0 {
 		last, found := b.search(from, to&b.open)
 		if !found {
 			break
 		}
 
-		first, most := b.along(last, left)
+		first, most := b.along(last, remaining)
 		b.shift(last, most)
 		b.draw(first, -most)
 		b.draw(last, most)
-		left -= most
+		remaining -= most
 	}
 
-	return joules - left
+	return joules - remaining
 }
 
 // draw changes a slot's sum.
@@ -190,19 +190,19 @@ func (b *branch) draw(slot int, joules int64) {
 
 // reach returns the slots to which something that is drawn in some slots can be moved, and these.
 func (b *branch) reach(from Set) Set {
-	got := from
+	reached := from
 	for {
-		next := got
-		for i, has := range b.has {
-			if has&next != 0 {
+		next := reached
+		for i, slots := range b.drawSlots {
+			if slots&next != 0 {
 				next |= b.room[i]
 			}
 		}
 
-		if next == got {
-			return got
+		if next == reached {
+			return reached
 		}
-		got = next
+		reached = next
 	}
 }
 
@@ -233,19 +233,19 @@ func (b *branch) search(from, goal Set) (int, bool) {
 
 // onward returns the slots not visited yet in which a car could draw what it draws in one of a layer, and notes the way there.
 func (b *branch) onward(car int, layer, visited Set) Set {
-	from := layer & b.has[car]
+	from := layer & b.drawSlots[car]
 	if from == 0 {
 		return 0
 	}
 
-	fresh := b.room[car] &^ visited
-	for s := fresh; s != 0; s &= s - 1 {
+	unvisited := b.room[car] &^ visited
+	for s := unvisited; s != 0; s &= s - 1 {
 		slot := s.first()
 		b.before[slot] = from.first()
 		b.by[slot] = car
 	}
 
-	return fresh
+	return unvisited
 }
 
 // along returns the first slot of the path that was found, and how much can be moved along it, at most what is asked for.

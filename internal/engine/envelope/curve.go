@@ -187,14 +187,14 @@ func (e *Envelope) Windows() []Bounds {
 
 	for i := range e.hours {
 		g := &e.hours[i]
-		ahead := make([]int64, e.slots+1)
+		remaining := make([]int64, e.slots+1)
 		for t, n := range g.seconds {
-			ahead[t+1] = ahead[t] + n
+			remaining[t+1] = remaining[t] + n
 		}
 
 		for k := range all {
 			b := &all[k]
-			within := ahead[b.To] - ahead[b.From]
+			within := remaining[b.To] - remaining[b.From]
 			b.Most += g.most.valueAt(within)
 			b.Least += g.sum - g.least.valueAt(g.total-within)
 		}

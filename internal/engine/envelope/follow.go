@@ -38,11 +38,11 @@ func (a *Answer) Part(car, slot int) Joules {
 // Follow says whether the fleet can draw exactly a profile in a set of slots, one energy for
 // each: with every car's part, or with a certificate that it cannot. What it draws in the other
 // slots is free, as long as every car has what it needs; their energies are not looked at.
-func (f *Fleet) Follow(asked Set, profile []Joules) Answer {
-	asked &= f.all()
-	w := f.newFlow(asked, profile)
+func (f *Fleet) Follow(slots Set, profile []Joules) Answer {
+	slots &= f.all()
+	w := f.newFlow(slots, profile)
 	if w.impossible {
-		return Answer{Certificate: f.certify(asked, true, profile)}
+		return Answer{Certificate: f.certify(slots, true, profile)}
 	}
 
 	w.fill()
@@ -52,13 +52,13 @@ func (f *Fleet) Follow(asked Set, profile []Joules) Answer {
 			Follows: true,
 			parts:   w.x[:f.slots],
 			places:  w.places,
-			behind:  w.apart(),
+			behind:  w.perCar(),
 		}
 	}
 
 	reached := w.reached()
 	if reached.Has(f.slots) {
-		return Answer{Certificate: f.certify(asked&^reached, true, profile)}
+		return Answer{Certificate: f.certify(slots&^reached, true, profile)}
 	}
 
 	return Answer{Certificate: f.certify(reached, false, profile)}
@@ -105,20 +105,20 @@ func (f *Fleet) certify(s Set, more bool, profile []Joules) Certificate {
 type flow struct {
 	*Fleet
 	// those with the fewest permitted seconds first, those with the same hours together
-	cars       []Car
-	places     []int // of the fleet's cars among them
-	nodes      int
-	list       []int     // the slots that something is asked of, and the rest
-	spare      []int64   // what the rest takes of a car
-	x          [][]int64 // joules, by slot and car
-	surplus    []int64   // of a slot: what is assigned less what is asked for
-	labels     []int     // a lower bound of the steps from a slot to a deficit
-	behind     []*branch // cars behind fuses, which are not among the cars
-	owned      []Set     // by slot, those of the branches that it stands for: for the rest the spare, and what nothing is asked of
-	impossible bool      // more is asked for than all cars may draw
+	cars        []Car
+	places      []int // of the fleet's cars among them
+	nodes       int
+	list        []int     // the slots that something is asked of, and the rest
+	spare       []int64   // what the rest takes of a car
+	x           [][]int64 // joules, by slot and car
+	surplus     []int64   // of a slot: what is assigned less what is asked for
+	labels      []int     // a lower bound of the steps from a slot to a deficit
+	ownBranches []*branch // cars behind fuses, which are not among the cars
+	owned       []Set     // by slot, those of the branches that it stands for: for the rest the spare, and what nothing is asked of
+	impossible  bool      // more is asked for than all cars may draw
 }
 
-func (f *Fleet) newFlow(asked Set, profile []Joules) *flow {
+func (f *Fleet) newFlow(slots Set, profile []Joules) *flow {
 	w := &flow{Fleet: f, nodes: f.slots + 1}
 	w.x = make([][]int64, w.nodes)
 	w.surplus = make([]int64, w.nodes)
@@ -130,7 +130,7 @@ func (f *Fleet) newFlow(asked Set, profile []Joules) *flow {
 	}
 
 	for t, e := range profile[:f.slots] {
-		if asked.Has(t) {
+		if slots.Has(t) {
 			w.list = append(w.list, t)
 			w.surplus[t] = -int64(e)
 			rest -= int64(e)
@@ -149,33 +149,33 @@ func (f *Fleet) newFlow(asked Set, profile []Joules) *flow {
 		w.x[t] = make([]int64, len(w.cars))
 	}
 
-	w.spares(f.all() &^ asked)
-	w.branch(asked)
+	w.spares(f.all() &^ slots)
+	w.branch(slots)
 
 	return w
 }
 
 // branch adds the cars behind fuses, with what they draw to begin with.
-func (w *flow) branch(asked Set) {
+func (w *flow) branch(slots Set) {
 	w.owned = make([]Set, w.nodes)
 	for _, t := range w.list {
 		w.owned[t] = Window(t, t+1)
 	}
-	w.owned[w.slots] |= w.all() &^ asked
+	w.owned[w.slots] |= w.all() &^ slots
 
 	for _, b := range w.branches {
 		own := b.copy()
-		w.behind = append(w.behind, own)
+		w.ownBranches = append(w.ownBranches, own)
 		for _, t := range w.list {
 			w.surplus[t] += int64(own.drawnIn(w.owned[t]))
 		}
 	}
 }
 
-// apart is what each car behind a fuse draws.
-func (w *flow) apart() map[int][]int64 {
+// perCar is what each car behind a fuse draws.
+func (w *flow) perCar() map[int][]int64 {
 	all := map[int][]int64{}
-	for _, b := range w.behind {
+	for _, b := range w.ownBranches {
 		for i, car := range b.cars {
 			all[car] = b.x[i]
 		}
@@ -230,35 +230,35 @@ func (w *flow) fill() {
 			})
 		}
 
-		left := w.place(i, slots, int64(w.cars[i].Most))
+		remaining := w.place(i, slots, int64(w.cars[i].Most))
 		for _, t := range w.list {
-			if left == 0 {
+			if remaining == 0 {
 				break
 			}
 
-			take := min(left, w.headroom(i, t))
-			w.put(i, t, take)
-			left -= take
+			energy := min(remaining, w.headroom(i, t))
+			w.put(i, t, energy)
+			remaining -= energy
 		}
 	}
 }
 
 // place assigns energy of a car to slots as far as they lack it, and returns what is left.
-func (w *flow) place(car int, slots []int, left int64) int64 {
+func (w *flow) place(car int, slots []int, remaining int64) int64 {
 	for _, t := range slots {
-		if left == 0 {
+		if remaining == 0 {
 			break
 		}
 		if w.surplus[t] >= 0 {
 			continue
 		}
 
-		take := min(left, w.headroom(car, t), -w.surplus[t])
-		w.put(car, t, take)
-		left -= take
+		energy := min(remaining, w.headroom(car, t), -w.surplus[t])
+		w.put(car, t, energy)
+		remaining -= energy
 	}
 
-	return left
+	return remaining
 }
 
 // sort puts the cars in order: those with the fewest permitted seconds first.
@@ -353,7 +353,7 @@ func (w *flow) push(t, u int) {
 		w.put(i, u, move)
 	}
 
-	for _, b := range w.behind {
+	for _, b := range w.ownBranches {
 		if w.surplus[t] == 0 {
 			return
 		}
@@ -411,7 +411,7 @@ func (w *flow) movable(t, u int) bool {
 		}
 	}
 
-	for _, b := range w.behind {
+	for _, b := range w.ownBranches {
 		if b.reach(w.owned[t])&w.owned[u]&b.open != 0 {
 			return true
 		}

@@ -19,9 +19,9 @@ func (h *Heater) Windows(
 	length int,
 ) []HeaterRange {
 	all := make([]HeaterRange, length)
-	var can []paths.Range
+	var ranges []paths.Range
 	if h.Paths != nil && from < h.Paths.Slots() {
-		can = h.Paths.Windows(from, length)
+		ranges = h.Paths.Windows(from, length)
 	}
 
 	var sum HeaterRange
@@ -34,8 +34,8 @@ func (h *Heater) Windows(
 
 		capped = capped || t < len(h.Capped) && h.Capped[t]
 		sum.Least, sum.Most = sum.Planned, sum.Planned
-		if len(can) > 0 { // past the last slot it is as up to it
-			c := can[min(n, len(can)-1)]
+		if len(ranges) > 0 { // past the last slot it is as up to it
+			c := ranges[min(n, len(ranges)-1)]
 			sum.Least = min(sum.Planned, c.Least)
 			sum.Most = max(sum.Planned, c.Most)
 		}

@@ -41,8 +41,8 @@ func (e *PerLine) On(phase int) Joules {
 // Sum is the energy on all lines.
 func (e *PerLine) Sum() Joules {
 	var sum Joules
-	for _, of := range e {
-		sum += of
+	for _, lines := range e {
+		sum += lines
 	}
 
 	return sum
@@ -54,16 +54,16 @@ type PerPhase [3]Joules
 // Let is the most that phases which carry so much let through of what cars would draw. A watt-second of a car on all phases
 // takes the least of each, so these come first; one of a car on a phase that nobody knows takes as much of every phase as one
 // of a car on a known phase takes of its own, so it comes where no known one is displaced by it.
-func (p *PerPhase) Let(would *PerLine) Joules {
-	all := min(would[OnAll], p[0], p[1], p[2])
-	unknown := would[OnAny]
+func (p *PerPhase) Let(load *PerLine) Joules {
+	all := min(load[OnAll], p[0], p[1], p[2])
+	unknown := load[OnAny]
 	for k := range p {
-		unknown = min(unknown, third(p[k]-all-3*would[OnL1+Line(k)]))
+		unknown = min(unknown, third(p[k]-all-3*load[OnL1+Line(k)]))
 	}
 
 	sum := all + unknown
 	for k := range p {
-		sum += min(would[OnL1+Line(k)], third(p[k]-all-3*unknown))
+		sum += min(load[OnL1+Line(k)], third(p[k]-all-3*unknown))
 	}
 
 	return sum

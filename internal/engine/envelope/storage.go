@@ -12,20 +12,20 @@ type Storage struct {
 
 // StorageBounds are a battery's bounds of windows. Its zero value has none.
 type StorageBounds struct {
-	of           *Storage
-	charge, give []int64 // seconds in the first slots: of none, of one, and so on
+	storage           *Storage
+	charge, discharge []int64 // seconds in the first slots: of none, of one, and so on
 }
 
 // Bounds prepares a battery's bounds.
 func (s *Storage) Bounds() StorageBounds {
 	b := StorageBounds{
-		of:     s,
-		charge: make([]int64, len(s.Charge)+1),
-		give:   make([]int64, len(s.Charge)+1),
+		storage:   s,
+		charge:    make([]int64, len(s.Charge)+1),
+		discharge: make([]int64, len(s.Charge)+1),
 	}
 	for t := range s.Charge {
 		b.charge[t+1] = b.charge[t] + s.Charge[t]
-		b.give[t+1] = b.give[t] + s.Give[t]
+		b.discharge[t+1] = b.discharge[t] + s.Give[t]
 	}
 
 	return b
@@ -36,16 +36,16 @@ func (s *Storage) Bounds() StorageBounds {
 // is exact for a battery that may move at any power up to its own, and in a window only charges or only gives: what it could
 // waste by both is left out.
 func (b *StorageBounds) Window(from, to int) (least, most Joules) {
-	s := b.of
+	s := b.storage
 	power := float64(s.Power)
 	low, high := float64(s.Stored), float64(s.Stored)
-	low = min(low, max(float64(s.Least), low-power*float64(b.give[from])/s.Efficiency))
+	low = min(low, max(float64(s.Least), low-power*float64(b.discharge[from])/s.Efficiency))
 	high = max(high, min(float64(s.Most), high+power*float64(b.charge[from])*s.Efficiency))
 
 	room := max(0, float64(s.Most)-low) / s.Efficiency
-	left := max(0, high-float64(s.Least)) * s.Efficiency
+	usable := max(0, high-float64(s.Least)) * s.Efficiency
 	draws := min(room, power*float64(b.charge[to]-b.charge[from]))
-	gives := min(left, power*float64(b.give[to]-b.give[from]))
+	discharged := min(usable, power*float64(b.discharge[to]-b.discharge[from]))
 
-	return -Joules(gives), Joules(draws)
+	return -Joules(discharged), Joules(draws)
 }

@@ -51,7 +51,7 @@ func newVariables(n int) variables {
 
 // arena is memory for rows of one length, side by side.
 type arena struct {
-	left []float64
+	free []float64
 	n    int
 }
 
@@ -59,8 +59,8 @@ func newArena(rows, n int) *arena { return &arena{make([]float64, rows*n), n} }
 
 // row returns the next row.
 func (a *arena) row() []float64 {
-	row := a.left[:a.n:a.n]
-	a.left = a.left[a.n:]
+	row := a.free[:a.n:a.n]
+	a.free = a.free[a.n:]
 	return row
 }
 

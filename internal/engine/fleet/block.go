@@ -18,7 +18,7 @@ const (
 // prices are right for the whole fleet if the others are.
 func (d *draft) block(assets []int32) *barrier {
 	before := d.partCost(assets)
-	old := d.keep(assets)
+	old := d.extract(assets)
 	d.remove(assets)
 	rest, tree := d.residual()
 	picks := make([]pick, len(assets))
@@ -33,7 +33,7 @@ func (d *draft) block(assets []int32) *barrier {
 	d.reassign(assets)
 	d.purify(assets)
 
-	if !(d.partCost(assets) < before) || d.over() {
+	if !(d.partCost(assets) < before) || d.hasExcess() {
 		d.remove(assets)
 		d.restore(assets, old)
 	}
@@ -46,11 +46,11 @@ func (d *draft) block(assets []int32) *barrier {
 func (d *draft) residual() (*Problem, *tree) {
 	p := *d.p
 	if q := p.Position; q != nil {
-		left := make([]float64, p.Slots)
+		remaining := make([]float64, p.Slots)
 		for t, k := range q.KWh {
-			left[t] = k - d.load[0][t]
+			remaining[t] = k - d.load[0][t]
 		}
-		p.Position = &Position{left, q.Buy, q.Sell}
+		p.Position = &Position{remaining, q.Buy, q.Sell}
 	}
 
 	tree := *d.tree
@@ -67,8 +67,8 @@ func (d *draft) residual() (*Problem, *tree) {
 	return &p, &tree
 }
 
-// keep copies out what the assets draw.
-func (d *draft) keep(assets []int32) []float64 {
+// extract copies out what the assets draw.
+func (d *draft) extract(assets []int32) []float64 {
 	var old []float64
 	for _, a := range assets {
 		if i := int(a) - len(d.p.EVs); i >= 0 {
@@ -126,15 +126,15 @@ func (d *draft) read(b *barrier, picks []pick) {
 	for i, k := range picks {
 		x, first, node := d.draws(k.asset)
 		if j := i - len(b.evs); j < 0 {
-			e, left := &d.p.EVs[k.asset], d.p.EVs[k.asset].EnergyKWh
+			e, remaining := &d.p.EVs[k.asset], d.p.EVs[k.asset].EnergyKWh
 			v := b.v.x[b.evs[i].at:]
 			for t := range x {
-				x[t] = min(max(v[t], 0), e.most(first+t), left)
+				x[t] = min(max(v[t], 0), e.most(first+t), remaining)
 				if x[t] < negligible {
 					x[t] = 0
 				}
 
-				left -= x[t]
+				remaining -= x[t]
 			}
 		} else {
 			v := b.v.x[b.batteries[j].at:]
@@ -144,15 +144,15 @@ func (d *draft) read(b *barrier, picks []pick) {
 					v[n+t]/battery.EffDischarge)
 			}
 
-			battery.hold(x)
+			battery.clampStored(x)
 		}
 
 		d.count(x, first, node, 1)
 	}
 }
 
-// hold cuts a battery's flows to its power and to what it can store.
-func (b *Battery) hold(x []float64) {
+// clampStored cuts a battery's flows to its power and to what it can store.
+func (b *Battery) clampStored(x []float64) {
 	stored := b.InitKWh
 	for t, q := range x {
 		q = max(-b.DischargeKW*SlotHours, min(b.ChargeKW*SlotHours, q))
@@ -172,8 +172,8 @@ func (b *Battery) hold(x []float64) {
 	}
 }
 
-// over reports whether a cap is exceeded by more than adding up and taking away may leave.
-func (d *draft) over() bool {
+// hasExcess reports whether a cap is exceeded by more than adding up and taking away may leave.
+func (d *draft) hasExcess() bool {
 	for v, limit := range d.tree.cap {
 		for t, k := range limit {
 			if d.load[v][t] > k+negligible/2 {
@@ -191,7 +191,7 @@ func (d *draft) trim(assets []int32) {
 	for t := range d.p.Slots {
 		for v := range d.tree.cap {
 			for _, a := range assets {
-				excess := d.load[v][t] - d.tree.keep[v][t]
+				excess := d.load[v][t] - d.tree.tightLimit[v][t]
 				if excess <= 0 {
 					break
 				}
@@ -204,7 +204,7 @@ func (d *draft) trim(assets []int32) {
 					d.count(x, first, node, -1)
 					x[s] = max(0, x[s]-excess*(1+1e-9)-1e-12)
 					if i := int(a) - len(d.p.EVs); i >= 0 {
-						d.p.Batteries[i].hold(x)
+						d.p.Batteries[i].clampStored(x)
 					}
 					d.count(x, first, node, 1)
 				}

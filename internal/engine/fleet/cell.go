@@ -60,15 +60,15 @@ func (c *cell) moveToFront() {
 }
 
 // useCheapest takes energy off the cheap end, and pays for it.
-func (c *cell) useCheapest(left float64, drawn []float64) {
-	for left > 0 && c.head < c.n {
-		size := min(left, c.size[c.head])
+func (c *cell) useCheapest(remaining float64, drawn []float64) {
+	for remaining > 0 && c.head < c.n {
+		size := min(remaining, c.size[c.head])
 		c.cost += c.slope[c.head] * size
 		if o := int(c.owner[c.head]); o < len(drawn) {
 			drawn[o] += size
 		}
 
-		left -= size
+		remaining -= size
 		c.size[c.head] -= size
 		if c.size[c.head] <= 0 {
 			c.head++
@@ -77,10 +77,10 @@ func (c *cell) useCheapest(left float64, drawn []float64) {
 }
 
 // dropDearest takes energy off the dear end, which is never used.
-func (c *cell) dropDearest(left float64) {
-	for left > 0 && c.n > c.head {
-		size := min(left, c.size[c.n-1])
-		left -= size
+func (c *cell) dropDearest(remaining float64) {
+	for remaining > 0 && c.n > c.head {
+		size := min(remaining, c.size[c.n-1])
+		remaining -= size
 		c.size[c.n-1] -= size
 		if c.size[c.n-1] <= 0 {
 			c.n--

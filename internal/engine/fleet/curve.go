@@ -49,7 +49,7 @@ func (e *EV) class(tree *tree) (k classKey, peak, flat uint64) {
 // classesOf sorts the cars into classes and returns the class of each.
 func classesOf(p *Problem, tree *tree) ([]class, []uint32) {
 	like := map[classKey][]uint32{}
-	of := make([]uint32, len(p.EVs))
+	classOf := make([]uint32, len(p.EVs))
 
 	var classes []class
 	for i := range p.EVs {
@@ -62,7 +62,7 @@ func classesOf(p *Problem, tree *tree) ([]class, []uint32) {
 
 		if at < 0 &&
 			(len(list) >= classesPerKey || len(classes) >= maxClasses) {
-			of[i] = noClass
+			classOf[i] = noClass
 			continue
 		}
 
@@ -73,13 +73,13 @@ func classesOf(p *Problem, tree *tree) ([]class, []uint32) {
 			classes = append(classes, class{node: k.node, adder: k.adder})
 		}
 
-		of[i] = list[at]
-		c := &classes[of[i]]
+		classOf[i] = list[at]
+		c := &classes[classOf[i]]
 		c.peak |= peak
 		c.flat |= flat
 	}
 
-	return classes, of
+	return classes, classOf
 }
 
 // curve is the slots of a class in the order of their prices. A slot that is no
@@ -169,26 +169,26 @@ func (c *curve) choose(e *EV) choice {
 	}
 
 	r := bitselect.Nth(open, sums, n)
-	got := float64(n) * u
+	energy := float64(n) * u
 	first := uint32(c.rank[e.First])
 	if first <= r {
-		got -= miss
+		energy -= miss
 	}
 
-	if got < e.EnergyKWh && n < total {
+	if energy < e.EnergyKWh && n < total {
 		r = uint32(bits.TrailingZeros64(open &^ (2<<r - 1)))
-		got += u
+		energy += u
 		if first == r {
-			got -= miss
+			energy -= miss
 		}
 	}
 
 	var k choice
 	k.slots = c.first[r+1] & (2<<e.Last - 1) &^ (1<<e.First - 1)
-	if left := got - e.EnergyKWh; left > 0 {
-		k.cut, k.at = left, c.slot[r]
+	if remaining := energy - e.EnergyKWh; remaining > 0 {
+		k.cut, k.at = remaining, c.slot[r]
 	} else {
-		k.short = -left
+		k.short = -remaining
 	}
 
 	return k

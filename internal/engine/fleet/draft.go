@@ -41,15 +41,15 @@ func newDraft(p *Problem, tree *tree) *draft {
 // carCost is what car i pays beside the energy: adders and what is unserved.
 func (d *draft) carCost(i int) float64 {
 	e := &d.p.EVs[i]
-	left := e.EnergyKWh
+	remaining := e.EnergyKWh
 
 	var cost float64
 	for t, x := range d.x[d.at[i]:d.at[i+1]] {
-		left -= x
+		remaining -= x
 		cost += x * e.adder(int(e.First)+t)
 	}
 
-	return cost + max(left, 0)*d.p.Unserved
+	return cost + max(remaining, 0)*d.p.Unserved
 }
 
 // batteryCost is battery i's wear less the value of what it stores at the end.

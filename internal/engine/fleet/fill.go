@@ -215,7 +215,7 @@ func (c *priceFill) steer(mu [][]float64, market []float64, share float64) {
 func (c *priceFill) divide() {
 	for h := range c.workers {
 		worker := &c.workers[h]
-		for v, limit := range c.tree.keep {
+		for v, limit := range c.tree.tightLimit {
 			clear(worker.took[v])
 			for t, k := range limit {
 				worker.headroom[v][t] = (k - c.load[v][t]) / 2
@@ -240,8 +240,8 @@ func (c *priceFill) gather() {
 	}
 }
 
-// take counts a load of a node in slot t.
-func (c *priceFill) take(h *fillWorker, node int32, t int, q float64) {
+// addLoad counts a load of a node in slot t.
+func (c *priceFill) addLoad(h *fillWorker, node int32, t int, q float64) {
 	h.position[t] -= q
 	for v := node; v >= 0; v = c.tree.parent[v] {
 		h.headroom[v][t] -= q
@@ -252,15 +252,15 @@ func (c *priceFill) take(h *fillWorker, node int32, t int, q float64) {
 // placeCar lets a car choose: first among the slots in which what is traded is not yet
 // drawn, then among all.
 func (c *priceFill) placeCar(h *fillWorker, i int) {
-	left := c.p.EVs[i].EnergyKWh
+	remaining := c.p.EVs[i].EnergyKWh
 	if c.p.Position != nil {
-		left = c.placeEnergy(h, i, left, true)
-		if left <= 0 {
+		remaining = c.placeEnergy(h, i, remaining, true)
+		if remaining <= 0 {
 			return
 		}
 	}
 
-	c.placeEnergy(h, i, left, false)
+	c.placeEnergy(h, i, remaining, false)
 }
 
 // placeEnergy places energy of a car in its cheapest slots with headroom, within what is
@@ -268,14 +268,14 @@ func (c *priceFill) placeCar(h *fillWorker, i int) {
 func (c *priceFill) placeEnergy(
 	h *fillWorker,
 	i int,
-	left float64,
+	remaining float64,
 	traded bool,
 ) float64 {
 	e, curve := &c.p.EVs[i], c.f.curve(i, &h.own)
 	x := c.x[c.at[i]:c.at[i+1]]
 	node := c.tree.node[e.Group]
 
-	for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open -
+	for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && remaining > 0; open &= open -
 		1 {
 		t := curve.slot[bits.TrailingZeros64(open)]
 		q := e.MaxKW * SlotHours
@@ -283,7 +283,7 @@ func (c *priceFill) placeEnergy(
 			q *= e.FirstFraction
 		}
 
-		q = min(q-x[t-e.First], left)
+		q = min(q-x[t-e.First], remaining)
 		if traded {
 			q = min(q, h.position[t])
 		}
@@ -294,12 +294,12 @@ func (c *priceFill) placeEnergy(
 
 		if q > 0 {
 			x[t-e.First] += q
-			left -= q
-			c.take(h, node, int(t), q)
+			remaining -= q
+			c.addLoad(h, node, int(t), q)
 		}
 	}
 
-	return left
+	return remaining
 }
 
 // placeBattery lets a battery choose, as far as there is headroom to charge.
@@ -315,8 +315,8 @@ func (c *priceFill) placeBattery(h *fillWorker, i int) {
 		}
 	}
 
-	b.hold(x)
+	b.clampStored(x)
 	for t, q := range x {
-		c.take(h, node, t, q)
+		c.addLoad(h, node, t, q)
 	}
 }

@@ -17,7 +17,7 @@ type pricer struct {
 	p       *Problem
 	tree    *tree
 	classes []class
-	of      []uint32 // class of a car
+	classOf []uint32 // class of a car
 	curves  []curve
 	w       [][]float64 // price at a node
 	load    [][]float64 // of a node's own assets
@@ -41,7 +41,7 @@ type pricerShard struct {
 
 func newPricer(p *Problem, tree *tree) *pricer {
 	f := &pricer{p: p, tree: tree}
-	f.classes, f.of = classesOf(p, tree)
+	f.classes, f.classOf = classesOf(p, tree)
 	f.curves = make([]curve, len(f.classes))
 	f.sortedAt = make([]int, len(f.classes))
 	f.w, f.load = grid(len(tree.parent), p.Slots), grid(len(tree.parent), p.Slots)
@@ -81,7 +81,7 @@ func (f *pricer) setFor(cars []int32, market []float64, mu [][]float64) {
 	f.due = f.due[:0]
 
 	for _, i := range cars {
-		if c := f.of[i]; c != noClass && f.sortedAt[c] != f.sorted {
+		if c := f.classOf[i]; c != noClass && f.sortedAt[c] != f.sorted {
 			f.sortedAt[c] = f.sorted
 			f.due = append(f.due, c)
 		}
@@ -171,7 +171,7 @@ const rounding = 1e-11
 // curve returns the car's curve at the prices that were set last: that of its class, or
 // else own, sorted for it.
 func (f *pricer) curve(i int, own *curve) *curve {
-	if c := f.of[i]; c != noClass {
+	if c := f.classOf[i]; c != noClass {
 		return &f.curves[c]
 	}
 	e := &f.p.EVs[i]
@@ -199,7 +199,7 @@ func (f *pricer) answer(k int) {
 		curve := f.curve(i, &s.own)
 		choice := curve.choose(e)
 		s.cost += choice.short * f.p.Unserved
-		if c := f.of[i]; c != noClass {
+		if c := f.classOf[i]; c != noClass {
 			choice.add(e, &s.load[c])
 			continue
 		}

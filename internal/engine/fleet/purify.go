@@ -112,11 +112,11 @@ func (f *forest) circle() bool {
 	for atSlot := true; len(f.queue[0]) > 0; atSlot = !atSlot { // else the search stands at cars
 		f.queue[1] = f.queue[1][:0]
 		for _, q := range f.queue[0] {
-			here := f.edges[q]
+			edge := f.edges[q]
 			for i, e := range f.edges {
-				meet := e.car == here.car
+				meet := e.car == edge.car
 				if atSlot {
-					meet = e.slot == here.slot
+					meet = e.slot == edge.slot
 				}
 
 				if !meet || f.from[i] >= 0 {
@@ -148,14 +148,14 @@ func (f *forest) turn() {
 	adders, spread := 0.0, 0.0
 	for k, i := range f.path {
 		x, most := f.energy(f.edges[i])
-		more, less := most-*x, *x
+		larger, smaller := most-*x, *x
 		sign := 1.0
 		if k%2 == 1 {
-			more, less = less, more
+			larger, smaller = smaller, larger
 			sign = -1
 		}
 
-		up, down = min(up, more), min(down, less)
+		up, down = min(up, larger), min(down, smaller)
 		adders += sign * f.p.EVs[f.edges[i].car].adder(int(f.edges[i].slot))
 		spread += sign * f.away(f.edges[i])
 	}

@@ -36,19 +36,19 @@ func (d *draft) reassign(assets []int32) {
 		})
 
 		clear(x)
-		left := e.EnergyKWh
+		remaining := e.EnergyKWh
 		for _, o := range offers {
-			if left <= 0 || o.price > d.p.Unserved {
+			if remaining <= 0 || o.price > d.p.Unserved {
 				break
 			}
 
-			q := min(o.amount, left)
+			q := min(o.amount, remaining)
 			if q < negligible {
 				continue
 			}
 
 			x[o.slot-first] += q
-			left -= q
+			remaining -= q
 		}
 
 		d.count(x, first, node, 1)
@@ -60,27 +60,27 @@ func (d *draft) reassign(assets []int32) {
 func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 	for i := range x {
 		t := int(e.First) + i
-		left := min(e.most(t), d.headroom(node, t))
-		if left <= 0 {
+		remaining := min(e.most(t), d.headroom(node, t))
+		if remaining <= 0 {
 			continue
 		}
 
 		o := offer{
 			slot:   t,
-			amount: left,
+			amount: remaining,
 			now:    x[i],
 		}
 
 		if q := d.p.Position; q != nil {
-			o.amount = min(left, q.KWh[t]-d.load[0][t])
+			o.amount = min(remaining, q.KWh[t]-d.load[0][t])
 			if o.amount > 0 {
 				o.price = q.Sell[t] + e.adder(t)
 				list = append(list, o)
-				left -= o.amount
+				remaining -= o.amount
 			}
 
 			o.price = q.Buy[t] + e.adder(t)
-			o.amount = left
+			o.amount = remaining
 		} else {
 			o.price = d.p.Price[t] + e.adder(t)
 		}
@@ -95,10 +95,10 @@ func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 
 // headroom is what is left under the caps of a node and of all above it in slot t.
 func (d *draft) headroom(node int32, t int) float64 {
-	left := maxValue
+	remaining := maxValue
 	for v := node; v >= 0; v = d.tree.parent[v] {
-		left = min(left, d.tree.keep[v][t]-d.load[v][t])
+		remaining = min(remaining, d.tree.tightLimit[v][t]-d.load[v][t])
 	}
 
-	return max(0, left)
+	return max(0, remaining)
 }

@@ -77,12 +77,12 @@ func Solve(p *Problem) (Plan, error) {
 	}
 
 	s.pricer = newPricer(p, s.tree)
-	whole := wholeMost
+	wholeLimit := wholeMost
 	if p.Position != nil {
-		whole, s.sampled = wholeMostTraded, sampleSizeTraded
+		wholeLimit, s.sampled = wholeMostTraded, sampleSizeTraded
 	}
 
-	if len(p.EVs)+batteryWeight*len(p.Batteries) <= whole {
+	if len(p.EVs)+batteryWeight*len(p.Batteries) <= wholeLimit {
 		s.solveWhole()
 	} else {
 		s.solveLarge()
@@ -275,7 +275,7 @@ func (s *solver) sampleCars(picks []pick, share float64) []pick {
 			2*e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-3),
 		) // in half slots
 
-		keys[i] = uint64(v)<<49 | uint64(s.pricer.of[i]&63)<<43 |
+		keys[i] = uint64(v)<<49 | uint64(s.pricer.classOf[i]&63)<<43 |
 			uint64(e.First/3)<<38 |
 			uint64(e.Last/3)<<33 | uint64(need)<<28 | uint64(i)
 	}
@@ -357,24 +357,24 @@ func (s *solver) worst(source *random.Source) []int32 {
 	}
 
 	var picks []int32
-	taken := make(map[int32]bool, s.sampled)
-	left := min(s.sampled, len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
+	isChosen := make(map[int32]bool, s.sampled)
+	remaining := min(s.sampled, len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
 	add := func(a int32) {
-		if !taken[a] {
-			taken[a] = true
+		if !isChosen[a] {
+			isChosen[a] = true
 			picks = append(picks, a)
-			left -= weight(a)
+			remaining -= weight(a)
 		}
 	}
 
 	for _, a := range list {
-		if left <= s.sampled/2 {
+		if remaining <= s.sampled/2 {
 			break
 		}
 		add(a)
 	}
 
-	for n := len(s.p.EVs) + len(s.p.Batteries); left > 0; {
+	for n := len(s.p.EVs) + len(s.p.Batteries); remaining > 0; {
 		add(int32(source.Below(n)))
 	}
 
@@ -389,11 +389,11 @@ func (s *solver) answer() Plan {
 	a.Bound = s.bound
 
 	for i := range s.p.EVs {
-		left := s.p.EVs[i].EnergyKWh
+		remaining := s.p.EVs[i].EnergyKWh
 		for _, x := range a.EVs.Of(i) {
-			left -= x
+			remaining -= x
 		}
-		a.Unserved += max(0, left)
+		a.Unserved += max(0, remaining)
 	}
 
 	a.Prices = Prices{
@@ -514,13 +514,13 @@ func (d *draft) carRegret(i int, curve *curve) float64 {
 	k := curve.choose(e)
 	var load [MaxSlots]float64
 	k.add(e, &load)
-	sum, left := 0.0, e.EnergyKWh-k.short
+	sum, remaining := 0.0, e.EnergyKWh-k.short
 
 	for t, x := range d.x[d.at[i]:d.at[i+1]] {
 		s := int(e.First) + t
 		sum += (x - load[s]) * curve.price[s]
-		left -= x
+		remaining -= x
 	}
 
-	return sum + left*d.p.Unserved
+	return sum + remaining*d.p.Unserved
 }

@@ -7,11 +7,11 @@ import (
 // tree is the caps of a problem as a tree: node 0 is the whole fleet, a parent comes
 // before its children, and a group whose cap cannot bind is not there.
 type tree struct {
-	slots  int
-	parent []int32
-	cap    [][]float64 // kWh in a slot; +Inf where it cannot bind
-	keep   [][]float64 // the same, a hair less: what a plan keeps to
-	node   []int32     // of a group; without groups, of group 0
+	slots      int
+	parent     []int32
+	cap        [][]float64 // kWh in a slot; +Inf where it cannot bind
+	tightLimit [][]float64 // the same, a hair less: what a plan keeps to
+	node       []int32     // of a group; without groups, of group 0
 }
 
 // newTree leaves out every cap that all assets at full power could not reach.
@@ -79,7 +79,7 @@ func (r *tree) nodeOf(p *Problem, asset int32) int32 {
 
 // grow adds a node under the parent and returns it, or the parent if the cap never binds.
 func (r *tree) grow(parent int32, capKW, most []float64) int32 {
-	limit, keep := make([]float64, r.slots), make([]float64, r.slots)
+	limit, tightLimit := make([]float64, r.slots), make([]float64, r.slots)
 	binds := parent < 0
 	for t := range limit {
 		limit[t] = math.Inf(1)
@@ -87,7 +87,7 @@ func (r *tree) grow(parent int32, capKW, most []float64) int32 {
 			limit[t] = capKW[t] * SlotHours
 			binds = true
 		}
-		keep[t] = limit[t] * (1 - capMargin)
+		tightLimit[t] = limit[t] * (1 - capMargin)
 	}
 
 	if !binds {
@@ -95,7 +95,7 @@ func (r *tree) grow(parent int32, capKW, most []float64) int32 {
 	}
 	r.parent = append(r.parent, parent)
 	r.cap = append(r.cap, limit)
-	r.keep = append(r.keep, keep)
+	r.tightLimit = append(r.tightLimit, tightLimit)
 
 	return int32(len(r.parent) - 1)
 }

@@ -23,7 +23,7 @@ func (r *Profile) Bindings(
 	var all []Binding
 	for i := range a.Periods {
 		k := &a.Periods[i]
-		if !wanted(p, k) {
+		if !couldChargeMore(p, k) {
 			continue
 		}
 
@@ -47,9 +47,9 @@ func (b Binding) continues(o Binding) bool {
 	return b.To.Equal(o.From) && b.Cap == o.Cap && b.Starts == o.Starts
 }
 
-// wanted reports whether the car may charge in a period by its tariff, after charge-now and
+// couldChargeMore reports whether the car may charge in a period by its tariff, after charge-now and
 // before ready-by, and does not charge there in full.
-func wanted(p *charge.Problem, k *charge.Period) bool {
+func couldChargeMore(p *charge.Problem, k *charge.Period) bool {
 	if !k.OffPeak && !p.MayChargePeak {
 		return false
 	}
@@ -72,7 +72,7 @@ func (r *Profile) binding(
 
 	var found bool
 	for m, to := r.minutes(span); m < to; m++ {
-		if w, by := r.left(cap, m, least, leastOf(p)); by >= 0 && w < least {
+		if w, by := r.freePower(cap, m, least, leastOf(p)); by >= 0 && w < least {
 			least = w
 			b.Cap = by
 			found = true
@@ -112,9 +112,9 @@ func (r *Profile) paced(
 			isFull = isFull || r.startsAt(k, m) >= most
 		}
 
-		better := isFull && !full
+		improved := isFull && !full
 		inner := by == 0 && isFull == full
-		if !found || better || inner {
+		if !found || improved || inner {
 			by, full = k, isFull
 		}
 		found = true

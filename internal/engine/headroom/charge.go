@@ -18,7 +18,7 @@ func (r *Profile) Charge(
 	p charge.Problem,
 	cap int,
 ) (charge.Problem, charge.Plan) {
-	closed := p.Limits
+	limits := p.Limits
 	p.Limits = r.Limits(&p, cap)
 	first := charge.Solve(p)
 	if r.ceiling != nil && first.Shortfall > 0 {
@@ -28,13 +28,13 @@ func (r *Profile) Charge(
 
 		free := p
 		free.Limits = r.Limits(&p, cap)
-		better := charge.Solve(free)
-		if better.Shortfall < first.Shortfall {
-			p, first = free, better
+		unlimited := charge.Solve(free)
+		if unlimited.Shortfall < first.Shortfall {
+			p, first = free, unlimited
 		}
 	}
 
-	p, first = keepClosed(p, first, closed)
+	p, first = keepClosed(p, first, limits)
 
 	// Close the minutes in which the car would start and must not, one gap after the other.
 	paced, plan := p, first
@@ -79,8 +79,8 @@ func keepClosed(
 	if len(closed) == 0 {
 		return p, plan
 	}
-	if kept := charge.Solve(q); !kept.Worse(&plan, p.Power) {
-		return q, kept
+	if closedPlan := charge.Solve(q); !closedPlan.Worse(&plan, p.Power) {
+		return q, closedPlan
 	}
 
 	return p, plan
@@ -101,7 +101,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 		}
 
 		limit := flex.Unbounded
-		if w, _ := r.left(cap, m, int64(p.Power), leastOf(p)); w < int64(p.Power) {
+		if w, _ := r.freePower(cap, m, int64(p.Power), leastOf(p)); w < int64(p.Power) {
 			limit = flex.Watts(w)
 			bound = true
 
@@ -178,14 +178,14 @@ func without(
 // Fits reports whether steps of a car stay within the headroom from the problem's start on,
 // charge-now apart, without a start in a full minute. Power below the car's least does not.
 func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
-	ahead := make([]flex.Step, 0, len(steps))
+	planned := make([]flex.Step, 0, len(steps))
 	for _, s := range steps {
 		s.Span = s.Meet(flex.Span{From: p.From, To: s.To})
 		if s.Empty() {
 			continue
 		}
 
-		ahead = append(ahead, s)
+		planned = append(planned, s)
 		draw := int64(min(s.Limit, p.Power))
 		if draw > 0 && draw < int64(min(leastOf(p), p.Power)) {
 			return false
@@ -193,14 +193,14 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 
 		for m, to := r.minutes(s.Span); draw > 0 && m < to; m++ {
 			minute := flex.Span{From: r.instant(m), To: r.instant(m + 1)}
-			asked := !r.hard && !p.ChargeNow.Meet(minute).Empty() // it may begin within the minute
-			if w, _ := r.left(cap, m, draw, leastOf(p)); w < draw && !asked {
+			chargeNow := !r.hard && !p.ChargeNow.Meet(minute).Empty() // it may begin within the minute
+			if w, _ := r.freePower(cap, m, draw, leastOf(p)); w < draw && !chargeNow {
 				return false
 			}
 		}
 	}
 
-	_, found := r.fullStart(p, cap, ahead)
+	_, found := r.fullStart(p, cap, planned)
 
 	return !found
 }

@@ -277,9 +277,9 @@ func (r *Profile) Spare(
 				return
 			}
 
-			left := flex.Watts(most - r.loadAt(k, m))
-			if !bounded || left < least {
-				least, bounded = left, true
+			free := flex.Watts(most - r.loadAt(k, m))
+			if !bounded || free < least {
+				least, bounded = free, true
 			}
 		})
 	}
@@ -287,9 +287,9 @@ func (r *Profile) Spare(
 	return least, bounded
 }
 
-// left returns the headroom of a car in a minute, at most the given watts, and the place of
+// freePower returns the headroom of a car in a minute, at most the given watts, and the place of
 // the cap that sets it: -1 if none does, or the ceiling. Less than the least is none.
-func (r *Profile) left(
+func (r *Profile) freePower(
 	cap, minute int,
 	most int64,
 	least flex.Watts,

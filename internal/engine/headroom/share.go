@@ -96,7 +96,7 @@ func (r *Profile) reserveEnds(cars []Car) [][]flex.Step {
 }
 
 // marketPrices are the plan's own prices of energy, between selling and buying, and the market's after its end.
-func (p *shared) marketPrices(
+func (p *sharedProblem) marketPrices(
 	plan *fleet.Plan,
 	market []flex.PricedPeriod,
 ) []flex.PricedPeriod {
@@ -128,7 +128,7 @@ func penceOf(p flex.Price) float64 { return p.GBPPerMWh() / 10 }
 
 // capPrices returns the prices of caps by their places. A plan of a fleet has the fleet's cap
 // first, then the groups'; the first group is that of cars without one, and has no cap.
-func (p *shared) capPrices(plan *fleet.Plan) [][]flex.Price {
+func (p *sharedProblem) capPrices(plan *fleet.Plan) [][]flex.Price {
 	all := make([][]flex.Price, len(p.groups))
 	for k := range all {
 		all[k] = make([]flex.Price, p.Slots)
@@ -167,10 +167,10 @@ func (r *Profile) pack(
 	from, to := r.minutes(half.Meet(free))
 
 	var steps []flex.Step
-	for _, whole := range []bool{true, false} {
+	for _, unsplit := range []bool{true, false} {
 		for m := from; m < to && seconds >= 30; m++ { // to the nearest minute, so that turns add up
-			w, _ := r.left(c.Cap, m, int64(c.Power), leastOf(c.Problem))
-			if w == 0 || whole != (w == int64(c.Power)) ||
+			w, _ := r.freePower(c.Cap, m, int64(c.Power), leastOf(c.Problem))
+			if w == 0 || unsplit != (w == int64(c.Power)) ||
 				contains(steps, r.instant(m)) {
 				continue
 			}
@@ -213,8 +213,8 @@ func contains(steps []flex.Step, at time.Time) bool {
 	})
 }
 
-// shared is the problem of a fleet that shares caps.
-type shared struct {
+// sharedProblem is the problem of a fleet that shares caps.
+type sharedProblem struct {
 	fleet.Problem
 	first  flex.Period // its first half-hour
 	cars   []int       // of each EV, the place among all cars
@@ -222,7 +222,7 @@ type shared struct {
 }
 
 // shares returns what each car has of each half-hour by a plan.
-func (p *shared) shares(
+func (p *sharedProblem) shares(
 	plan *fleet.Plan,
 	cars []Car,
 ) [][]share {
@@ -245,8 +245,8 @@ func (r *Profile) problem(
 	cars []Car,
 	prices []flex.PricedPeriod,
 	traded []flex.Traded,
-) *shared {
-	p := &shared{first: flex.PeriodAt(r.instant(0))}
+) *sharedProblem {
+	p := &sharedProblem{first: flex.PeriodAt(r.instant(0))}
 	p.Unserved = unservedPrice
 	p.groups = r.groups()
 	p.addCars(cars)
@@ -326,8 +326,8 @@ func (r *Profile) capKW(
 		}
 
 		// The fleet's plan counts energy: what is over of a half-hour that has begun carries none any more.
-		left := float64(to-from) / 30
-		kw[t] = float64(max(0, least)) / 1000 * left
+		hours := float64(to-from) / 30
+		kw[t] = float64(max(0, least)) / 1000 * hours
 	}
 
 	return kw
@@ -360,8 +360,8 @@ func (r *Profile) position(
 		}
 
 		// Of a half-hour that has begun, what was bought for the time that is over was drawn then.
-		left := float64(to-from) / 30
-		q.KWh[i] = t.Energy.KWh()*left - others
+		hours := float64(to-from) / 30
+		q.KWh[i] = t.Energy.KWh()*hours - others
 		q.Buy[i] = penceOf(t.Buy)
 		q.Sell[i] = penceOf(t.Sell)
 	}
@@ -370,7 +370,7 @@ func (r *Profile) position(
 }
 
 // addCars adds the cars that need anything, and has the problem reach to the last one's end.
-func (p *shared) addCars(cars []Car) {
+func (p *sharedProblem) addCars(cars []Car) {
 	p.Slots = 1
 	for i := range cars {
 		e, ok := cars[i].ev(p.first)
@@ -403,7 +403,7 @@ func (c *Car) afterChargeNow() (flex.Span, charge.Joules) {
 // the last, or may not charge there.
 func (c *Car) beyondWhole(last flex.Period) float64 {
 	free, need := c.afterChargeNow()
-	closed := c.leavesOut(free, need)
+	closed := c.closedSpans(free, need)
 	opens := func(s flex.Span) bool {
 		return (c.MayChargePeak || c.offPeakAll(s)) && !covers(closed, s)
 	}
@@ -423,9 +423,9 @@ func (c *Car) beyondWhole(last flex.Period) float64 {
 	return seconds
 }
 
-// leavesOut is the time that an instruction has a car leave out, by its problem. It is none where the car's other time does not take
+// closedSpans is the time that an instruction has a car leave out, by its problem. It is none where the car's other time does not take
 // what it needs: the need goes first.
-func (c *Car) leavesOut(free flex.Span, need charge.Joules) []flex.Span {
+func (c *Car) closedSpans(free flex.Span, need charge.Joules) []flex.Span {
 	var closed []flex.Span
 	for _, s := range c.Limits {
 		if s.Limit <= 0 {
@@ -443,10 +443,10 @@ func (c *Car) leavesOut(free flex.Span, need charge.Joules) []flex.Span {
 
 	seconds := 0.0
 	for _, o := range open {
-		left := o.Meet(free)
-		seconds += left.Len().Seconds()
+		remaining := o.Meet(free)
+		seconds += remaining.Len().Seconds()
 		for _, s := range closed {
-			seconds -= s.Meet(left).Len().Seconds()
+			seconds -= s.Meet(remaining).Len().Seconds()
 		}
 	}
 
@@ -481,7 +481,7 @@ func (c *Car) ev(first flex.Period) (fleet.EV, bool) {
 	}
 
 	// What an instruction closes counts as peak time, so that others have it where they can.
-	closed := c.leavesOut(free, need)
+	closed := c.closedSpans(free, need)
 	for t := e.First; t <= e.Last; t++ {
 		half := first.Add(int(t)).Span().Meet(free)
 		if !c.offPeakAll(half) || covers(closed, half) {

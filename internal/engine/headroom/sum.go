@@ -118,11 +118,11 @@ func (s Sum) Merge(other Sum) {
 
 // Subtract takes another sum away.
 func (s Sum) Subtract(other Sum) {
-	for n, less := range other {
+	for n, load := range other {
 		b := s.block(n * BlockMinutes)
-		for m := range less.Load {
-			b.Load[m] -= less.Load[m]
-			b.Starts[m] -= less.Starts[m]
+		for m := range load.Load {
+			b.Load[m] -= load.Load[m]
+			b.Starts[m] -= load.Starts[m]
 		}
 	}
 }

@@ -86,37 +86,37 @@ type move struct {
 
 // course is how a house goes through a slot.
 type course struct {
-	stays float64 // the part that stays of a difference to the balance
-	idle  float64 // degrees that the balance adds
-	perWh float64 // degrees that a Wh of electricity adds
-	most  float64 // Wh of electricity
-	price float64 // pence of a Wh
-	low   int
-	stop  int // low, where nothing is heated
-	high  int
-	extra func(energy float64) float64 // of its slot
+	retained float64 // the part that stays of a difference to the balance
+	idle     float64 // degrees that the balance adds
+	perWh    float64 // degrees that a Wh of electricity adds
+	most     float64 // Wh of electricity
+	price    float64 // pence of a Wh
+	low      int
+	stop     int // low, where nothing is heated
+	high     int
+	extra    func(energy float64) float64 // of its slot
 }
 
 // courseOf works out a slot.
 func (p *Problem) courseOf(slot *Slot) course {
-	stays := math.Exp(-p.Loss * slot.Hours / p.Capacity)
+	retained := math.Exp(-p.Loss * slot.Hours / p.Capacity)
 
 	return course{
-		stays: stays,
-		idle:  (1 - stays) * (slot.Outdoor + p.Gain/p.Loss),
-		perWh: (1 - stays) / p.Loss * slot.COP / slot.Hours,
-		most:  p.Power * slot.Hours,
-		price: slot.Price / 1000,
-		low:   cellOf(slot.Low + slot.Spare),
-		stop:  cellOf(slot.Low + max(slot.Spare, slot.Stop)),
-		high:  cellOf(slot.High),
-		extra: slot.Extra,
+		retained: retained,
+		idle:     (1 - retained) * (slot.Outdoor + p.Gain/p.Loss),
+		perWh:    (1 - retained) / p.Loss * slot.COP / slot.Hours,
+		most:     p.Power * slot.Hours,
+		price:    slot.Price / 1000,
+		low:      cellOf(slot.Low + slot.Spare),
+		stop:     cellOf(slot.Low + max(slot.Spare, slot.Stop)),
+		high:     cellOf(slot.High),
+		extra:    slot.Extra,
 	}
 }
 
 // move works out a choice.
 func (s *course) move(cell int, c *Choice) move {
-	temp := s.stays*float64(cell)*Grid + s.idle
+	temp := s.retained*float64(cell)*Grid + s.idle
 	energy := 0.0
 
 	if !c.Off && c.Target > temp {
@@ -185,7 +185,7 @@ type value struct {
 	cost  float64
 }
 
-func (v value) better(w value) bool {
+func (v value) isBetter(w value) bool {
 	if v.short != w.short {
 		return v.short < w.short
 	}
@@ -208,23 +208,23 @@ func Solve(p *Problem) Plan {
 
 	for i := range last.cells {
 		for mode := range p.modes() {
-			last.values[i*p.modes()+mode].cost = -p.left(last.from + i)
+			last.values[i*p.modes()+mode].cost = -p.endValue(last.from + i)
 		}
 	}
 
 	for t := len(p.Slots) - 1; t >= 0; t-- {
-		goes := p.courseOf(&p.Slots[t])
+		course := p.courseOf(&p.Slots[t])
 
 		for i := range layers[t].cells {
-			p.decide(&p.Slots[t], &goes, i, &layers[t], &layers[t+1])
+			p.decide(&p.Slots[t], &course, i, &layers[t], &layers[t+1])
 		}
 	}
 
 	return p.trace(layers)
 }
 
-// left is what the heat is worth that is left at the end.
-func (p *Problem) left(cell int) float64 {
+// endValue is what the heat is worth that is left at the end.
+func (p *Problem) endValue(cell int) float64 {
 	if len(p.Slots) == 0 {
 		return 0
 	}
@@ -243,12 +243,12 @@ func (p *Problem) reach() []layer {
 
 	for t := range p.Slots {
 		slot := &p.Slots[t]
-		goes := p.courseOf(slot)
+		course := p.courseOf(slot)
 		coldest, warmest := math.MaxInt, math.MinInt
 
 		for i := range slot.Choices {
-			coldest = min(coldest, goes.move(low, &slot.Choices[i]).cell)
-			warmest = max(warmest, goes.move(high, &slot.Choices[i]).cell)
+			coldest = min(coldest, course.move(low, &slot.Choices[i]).cell)
+			warmest = max(warmest, course.move(high, &slot.Choices[i]).cell)
 		}
 
 		low, high = coldest, warmest
@@ -298,7 +298,7 @@ func (p *Problem) decide(
 			v.short += m.short
 			v.cost += m.cost + p.startOf(mode, &m)
 
-			if now.picks[row+mode] < 0 || v.better(now.values[row+mode]) {
+			if now.picks[row+mode] < 0 || v.isBetter(now.values[row+mode]) {
 				now.values[row+mode], now.picks[row+mode] = v, int8(c)
 			}
 		}
@@ -336,8 +336,8 @@ func (p *Problem) trace(layers []layer) Plan {
 		picks[t] = int(l.picks[(cell-l.from)*p.modes()+mode])
 		choice := &p.Slots[t].Choices[picks[t]]
 
-		goes := p.courseOf(&p.Slots[t])
-		m := goes.move(cell, choice)
+		course := p.courseOf(&p.Slots[t])
+		m := course.move(cell, choice)
 		next, ok := p.after(mode, choice, &m)
 
 		if ok {
@@ -357,8 +357,8 @@ func Run(p *Problem, choices []int) Plan {
 
 	for t, c := range choices {
 		choice := &p.Slots[t].Choices[c]
-		goes := p.courseOf(&p.Slots[t])
-		m := goes.move(cell, choice)
+		course := p.courseOf(&p.Slots[t])
+		m := course.move(cell, choice)
 		plan.Short += m.short
 		plan.Cost += m.cost + p.startOf(mode, &m)
 		plan.Temp = append(plan.Temp, float64(m.cell)*Grid)
@@ -371,7 +371,7 @@ func Run(p *Problem, choices []int) Plan {
 		}
 	}
 
-	plan.Cost -= p.left(cell)
+	plan.Cost -= p.endValue(cell)
 
 	return plan
 }

@@ -204,9 +204,9 @@ func (l *Learned) stopOf(samples []Sample) float64 {
 func (l *Learned) colder(samples []Sample) []float64 {
 	colder := make([]float64, len(samples))
 	for i, s := range samples {
-		lost := l.Loss * ((s.Before+s.After)/2 - s.Outdoor)
-		moved := (s.Heat + s.Hours*(l.Gain-lost)) / l.Capacity
-		colder[i] = s.Before + moved - s.After
+		losses := l.Loss * ((s.Before+s.After)/2 - s.Outdoor)
+		change := (s.Heat + s.Hours*(l.Gain-losses)) / l.Capacity
+		colder[i] = s.Before + change - s.After
 	}
 
 	return colder

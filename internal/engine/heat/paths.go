@@ -13,7 +13,7 @@ type condition struct {
 }
 
 // Paths is all that the heat pump may do. In some slots, by their places, its choice is given.
-func (p *Problem) Paths(given map[int]int) *paths.Graph {
+func (p *Problem) Paths(allowed map[int]int) *paths.Graph {
 	g := paths.New()
 	first := condition{cell: cellOf(p.Init)}
 	if !p.Runs {
@@ -23,17 +23,17 @@ func (p *Problem) Paths(given map[int]int) *paths.Graph {
 	conditions := []condition{first}
 	for t := range p.Slots {
 		b := p.branching(t, conditions)
-		choice, fixed := given[t]
+		choice, fixed := allowed[t]
 		for from, s := range conditions {
 			if fixed {
-				b.takes(from, s, choice)
+				b.addChoice(from, s, choice)
 			} else {
 				b.branch(from, s)
 			}
 		}
 
-		g.Add(b.steps, len(b.reached))
-		conditions = b.reached
+		g.Add(b.steps, len(b.conditions))
+		conditions = b.conditions
 	}
 
 	return g
@@ -42,12 +42,12 @@ func (p *Problem) Paths(given map[int]int) *paths.Graph {
 // branching collects where a slot leads to.
 type branching struct {
 	*Problem
-	slot    *Slot
-	goes    course
-	steps   []paths.Step
-	reached []condition
-	coldest int
-	places  []int // of what was reached, from the coldest on, after one; 0: not yet
+	slot       *Slot
+	course     course
+	steps      []paths.Step
+	conditions []condition
+	coldest    int
+	places     []int // of what was reached, from the coldest on, after one; 0: not yet
 }
 
 // branching prepares a slot in which the house may be as some say.
@@ -55,7 +55,7 @@ func (p *Problem) branching(t int, conditions []condition) branching {
 	b := branching{
 		Problem: p,
 		slot:    &p.Slots[t],
-		goes:    p.courseOf(&p.Slots[t]),
+		course:  p.courseOf(&p.Slots[t]),
 	}
 
 	low, high := conditions[0].cell, conditions[0].cell
@@ -66,8 +66,8 @@ func (p *Problem) branching(t int, conditions []condition) branching {
 	coldest, warmest := math.MaxInt, math.MinInt
 	for i := range b.slot.Choices {
 		c := &b.slot.Choices[i]
-		coldest = min(coldest, b.goes.move(low, c).cell)
-		warmest = max(warmest, b.goes.move(high, c).cell)
+		coldest = min(coldest, b.course.move(low, c).cell)
+		warmest = max(warmest, b.course.move(high, c).cell)
 	}
 
 	b.coldest = coldest
@@ -81,8 +81,8 @@ func (p *Problem) branching(t int, conditions []condition) branching {
 func (b *branching) place(s condition) int {
 	at := &b.places[(s.cell-b.coldest)*(b.Locks+1)+s.locked]
 	if *at == 0 {
-		b.reached = append(b.reached, s)
-		*at = len(b.reached)
+		b.conditions = append(b.conditions, s)
+		*at = len(b.conditions)
 	}
 
 	return *at - 1
@@ -96,23 +96,23 @@ func (b *branching) branch(from int, s condition) {
 			continue
 		}
 
-		b.takes(from, s, c)
+		b.addChoice(from, s, c)
 		made = true
 	}
 
 	if !made {
-		b.takes(from, s, 0)
+		b.addChoice(from, s, 0)
 	}
 }
 
-// takes takes one choice.
-func (b *branching) takes(
+// addChoice takes one choice.
+func (b *branching) addChoice(
 	from int,
 	s condition,
 	choice int,
 ) {
 	c := &b.slot.Choices[choice]
-	m := b.goes.move(s.cell, c)
+	m := b.course.move(s.cell, c)
 	to := condition{cell: m.cell}
 	if c.Lock && b.Locks > 0 {
 		to.locked = min(b.Locks, s.locked+1)

@@ -60,13 +60,13 @@ func (a *Ahead) level(at time.Time) envelope.Joules {
 	level := float64(envelope.Of(a.Stored))
 	past := flex.Span{From: a.Since.Start(), To: at}
 	for k, w := range a.Powers {
-		moved := float64(w) * a.Since.Add(k).Span().Meet(past).Len().Seconds()
+		energy := float64(w) * a.Since.Add(k).Span().Meet(past).Len().Seconds()
 		if w < 0 {
-			moved /= Efficiency
+			energy /= Efficiency
 		} else {
-			moved *= Efficiency
+			energy *= Efficiency
 		}
-		level += moved
+		level += energy
 	}
 
 	return envelope.Joules(max(0, min(level, float64(envelope.Of(a.Capacity)))))

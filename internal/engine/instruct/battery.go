@@ -40,7 +40,7 @@ type BatteryOffer struct {
 // the plan in force, unless nothing that it may be sent avoids that.
 func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 	p := c.Problem
-	p.Allowed = c.allowed()
+	p.Allowed = c.allowedModes()
 	p.Import, p.Export = c.Priced(p.Import), c.Priced(p.Export)
 
 	f := BatteryOffer{Modes: make([]battery.Mode, len(c.InForce))}
@@ -75,7 +75,7 @@ func Ease(
 		return cmp.Compare(called[b].Cost, called[a].Cost)
 	})
 
-	var eased []int
+	var restored []int
 	for _, i := range places {
 		before := shortfall(missing)
 		takeOff(missing, &called[i], 1)
@@ -85,33 +85,33 @@ func Ease(
 			takeOff(missing, &called[i], -1)
 			continue
 		}
-		eased = append(eased, i)
+		restored = append(restored, i)
 	}
 
-	return eased
+	return restored
 }
 
 // Priced are prices with what is asked for in them: drawing costs more in slots that ask for less, and less in those
 // that ask for more.
 func (c *BatteryCall) Priced(prices []float64) []float64 {
-	worth := BatteryWorth
+	reward := BatteryWorth
 	if c.Up {
-		worth = -worth
+		reward = -reward
 	}
 
 	out := slices.Clone(prices)
 	for t := range out {
 		if c.Asked[t] {
-			out[t] += worth
+			out[t] += reward
 		}
 	}
 
 	return out
 }
 
-// allowed are the modes that the battery may be sent: in the slots of the instruction those that bring something,
+// allowedModes are the modes that the battery may be sent: in the slots of the instruction those that bring something,
 // or what is in force; after it those that do not take it back.
-func (c *BatteryCall) allowed() []battery.ModeSet {
+func (c *BatteryCall) allowedModes() []battery.ModeSet {
 	var device battery.Device
 	device.Load(&c.Problem)
 

@@ -46,7 +46,7 @@ func Choose(target []charge.Joules, all []Candidate, fair bool) []int {
 	})
 
 	var called []int
-	for len(places) > 0 && anyLeft(missing) {
+	for len(places) > 0 && isShort(missing) {
 		n := 1
 		for n < len(places) && round(places[n]) == round(places[0]) {
 			n++
@@ -56,7 +56,7 @@ func Choose(target []charge.Joules, all []Candidate, fair bool) []int {
 		places = places[n:]
 	}
 
-	return spared(missing, all, called)
+	return unneeded(missing, all, called)
 }
 
 // cheapest takes candidates by rising cost for each joule that is still missing, until nothing
@@ -76,7 +76,7 @@ func cheapest(
 	heap.Init(q)
 
 	var called []int
-	for q.Len() > 0 && anyLeft(missing) {
+	for q.Len() > 0 && isShort(missing) {
 		next := q.waiting[0]
 		c := &all[next.place]
 		u := useful(missing, c)
@@ -98,13 +98,13 @@ func cheapest(
 	return called
 }
 
-// spared lets those go, the last first, without whom the targets are reached as well.
-func spared(
+// unneeded lets those go, the last first, without whom the targets are reached as well.
+func unneeded(
 	missing []charge.Joules,
 	all []Candidate,
 	called []int,
 ) []int {
-	var kept []int
+	var needed []int
 	for _, i := range slices.Backward(called) {
 		c := &all[i]
 		before := shortfall(missing)
@@ -114,12 +114,12 @@ func spared(
 		}
 
 		takeOff(missing, c, -1)
-		kept = append(kept, i)
+		needed = append(needed, i)
 	}
 
-	slices.Reverse(kept)
+	slices.Reverse(needed)
 
-	return kept
+	return needed
 }
 
 // takeOff takes a candidate's change off what is missing, or puts it back.
@@ -150,7 +150,7 @@ func shortfall(missing []charge.Joules) charge.Joules {
 	return sum
 }
 
-func anyLeft(missing []charge.Joules) bool { return shortfall(missing) > 0 }
+func isShort(missing []charge.Joules) bool { return shortfall(missing) > 0 }
 
 // costPerJoule is what a candidate costs for each joule that it brings. One that saves costs nothing.
 func costPerJoule(c *Candidate, useful charge.Joules) float64 {

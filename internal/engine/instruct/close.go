@@ -25,9 +25,9 @@ func CloseBeside(
 	free charge.Plan,
 	closed []flex.Span,
 ) (charge.Problem, charge.Plan) {
-	held := p.Limits
-	p.Limits = closedByEither(held, limits(&p, closed))
-	if slices.Equal(p.Limits, held) {
+	otherLimits := p.Limits
+	p.Limits = closedByEither(otherLimits, limits(&p, closed))
+	if slices.Equal(p.Limits, otherLimits) {
 		return p, free
 	}
 
@@ -43,9 +43,9 @@ func CloseBeside(
 	}
 
 	// More that is kept never makes it worse: the least number of minutes is found by halving.
-	enough := func(kept int) bool {
-		left := Without(closed, firstMinutes(draws, kept))
-		p.Limits = closedByEither(held, limits(&p, left))
+	enough := func(numMinutes int) bool {
+		closedNow := Without(closed, firstMinutes(draws, numMinutes))
+		p.Limits = closedByEither(otherLimits, limits(&p, closedNow))
 		plan = charge.Solve(p)
 		return !plan.Worse(&free, p.Power)
 	}
@@ -61,7 +61,7 @@ func CloseBeside(
 	}
 
 	if !enough(low) {
-		p.Limits = held
+		p.Limits = otherLimits
 		return p, free
 	}
 
@@ -128,11 +128,11 @@ func Common(a, b []flex.Span) []flex.Span {
 
 // limits writes closed time as limits of a problem: none if nothing of it is closed.
 func limits(p *charge.Problem, closed []flex.Span) []flex.Step {
-	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+	planning := flex.Span{From: p.From, To: p.ReadyBy}
 
 	var out []flex.Step
 	for _, s := range Without(closed, []flex.Span{p.ChargeNow}) {
-		s = s.Meet(ahead)
+		s = s.Meet(planning)
 		if !s.Empty() {
 			out = append(out, flex.Step{Span: s})
 		}
@@ -178,15 +178,15 @@ func drawnIn(plan *charge.Plan, within []flex.Span) []flex.Span {
 }
 
 // firstMinutes returns the first minutes of spans, one after the other, sorted by time.
-func firstMinutes(draws []flex.Span, kept int) []flex.Span {
+func firstMinutes(draws []flex.Span, count int) []flex.Span {
 	var out []flex.Span
 	for _, d := range draws {
-		if kept <= 0 {
+		if count <= 0 {
 			break
 		}
 
-		most := time.Duration(kept) * time.Minute
-		kept -= minutes(d.Len())
+		most := time.Duration(count) * time.Minute
+		count -= minutes(d.Len())
 		if d.Len() > most {
 			d.To = d.From.Add(most)
 		}
@@ -207,10 +207,10 @@ func minutes(d time.Duration) int {
 }
 
 // Without returns what is left of spans when others are taken out, both in order.
-func Without(spans, taken []flex.Span) []flex.Span {
+func Without(spans, removed []flex.Span) []flex.Span {
 	var out []flex.Span
 	for _, s := range spans {
-		for _, t := range taken {
+		for _, t := range removed {
 			cut := t.Meet(s)
 			if cut.Empty() {
 				continue

@@ -26,13 +26,13 @@ type HeatAsk struct {
 
 // Pence is what drawing so many Wh counts besides their price. Each kWh in a half-hour of the instruction counts as one of a battery.
 func (a HeatAsk) Pence(energy float64) float64 {
-	worth, beyond := BatteryWorth, energy-a.Planned
+	reward, beyond := BatteryWorth, energy-a.Planned
 	if a.Up {
-		worth, beyond = -worth, -beyond
+		reward, beyond = -reward, -beyond
 	}
 
 	if !a.Whole {
-		worth = 0
+		reward = 0
 	}
 
 	each := heatBeyond
@@ -40,25 +40,25 @@ func (a HeatAsk) Pence(energy float64) float64 {
 		each = heatReturn * (1 + a.Fuller) / 2
 	}
 
-	return worth*energy/1000 + each*max(0, beyond-heatSlack)/1000
+	return reward*energy/1000 + each*max(0, beyond-heatSlack)/1000
 }
 
 // HeatPence is what several instructions ask in one half-hour; nil for nothing. Where it is one's own, others that end before it bind
 // the heater no more.
-func HeatPence(asks []HeatAsk) func(energy float64) float64 {
-	if len(asks) == 0 {
+func HeatPence(requests []HeatAsk) func(energy float64) float64 {
+	if len(requests) == 0 {
 		return nil
 	}
 
 	var own []HeatAsk
-	for _, a := range asks {
+	for _, a := range requests {
 		if a.Whole {
 			own = append(own, a)
 		}
 	}
 
 	if own == nil {
-		own = asks
+		own = requests
 	}
 
 	return func(energy float64) float64 {

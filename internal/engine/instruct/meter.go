@@ -25,7 +25,7 @@ func Metered(
 	span flex.Span,
 ) (charge.Joules, bool) {
 	var sum float64
-	covered := span.From
+	until := span.From
 	for i := 1; i < len(marks); i++ {
 		a, b := marks[i-1], marks[i]
 		if !a.At.Before(span.To) {
@@ -37,7 +37,7 @@ func Metered(
 		if overlap.Empty() {
 			continue
 		}
-		if between.Len() > MarkGap || overlap.From.After(covered) {
+		if between.Len() > MarkGap || overlap.From.After(until) {
 			return 0, false
 		}
 		if b.Energy < a.Energy {
@@ -45,10 +45,10 @@ func Metered(
 		}
 
 		sum += joules(b.Energy-a.Energy) * overlap.Len().Seconds() / between.Len().Seconds()
-		covered = overlap.To
+		until = overlap.To
 	}
 
-	return charge.Joules(sum + 0.5), !covered.Before(span.To) && !span.Empty()
+	return charge.Joules(sum + 0.5), !until.Before(span.To) && !span.Empty()
 }
 
 // MeteredPower is what a battery drew in a span, below zero what it gave, by its inverter's readings of its power, in order; false
@@ -58,7 +58,7 @@ func MeteredPower(
 	span flex.Span,
 ) (charge.Joules, bool) {
 	var sum float64
-	covered := span.From
+	until := span.From
 
 	for i := range readings {
 		r := &readings[i]
@@ -71,16 +71,16 @@ func MeteredPower(
 			continue
 		}
 
-		if r.Len() > MarkGap || !overlap.From.Equal(covered) {
+		if r.Len() > MarkGap || !overlap.From.Equal(until) {
 			return 0, false
 		}
 
 		const watts = 1e-3 // of a millionth of a kW
 		sum += watts * float64(r.Value) * overlap.Len().Seconds()
-		covered = overlap.To
+		until = overlap.To
 	}
 
-	return charge.Joules(math.Round(sum)), covered.Equal(span.To) && !span.Empty()
+	return charge.Joules(math.Round(sum)), until.Equal(span.To) && !span.Empty()
 }
 
 // joules is an energy in millionths of a kWh.
@@ -107,9 +107,9 @@ func Share(
 		return 0, false
 	}
 
-	drawn := charge.Joules(joules(last.Energy - first.Energy))
+	energy := charge.Joules(joules(last.Energy - first.Energy))
 
-	return Percent(100 * (base - drawn) / change), true
+	return Percent(100 * (base - energy) / change), true
 }
 
 // byEnergy orders readings by what the register showed: in the order of time it falls only if the meter was

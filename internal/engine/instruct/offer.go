@@ -97,11 +97,11 @@ func Call(o Order, p charge.Problem, inForce []flex.Step) Offer {
 		f.Change = append(f.Change, change)
 	}
 
-	ahead := flex.Span{From: p.From, To: p.ReadyBy}
-	less := Drawn(inForce, p.Power, ahead) -
-		Drawn(f.Plan.Steps, p.Power, ahead)
+	planning := flex.Span{From: p.From, To: p.ReadyBy}
+	reduction := Drawn(inForce, p.Power, planning) -
+		Drawn(f.Plan.Steps, p.Power, planning)
 	assumed := charge.AssumedPrice(p.Prices)
-	f.Less = flex.WattHours(less / 3600)
+	f.Less = flex.WattHours(reduction / 3600)
 	f.Cost = cost(&p, f.Plan.Steps) - cost(&p, inForce) + assumed.Of(f.Less)
 
 	return f
@@ -116,8 +116,8 @@ func (o Order) close(p charge.Problem, inForce []flex.Step) Offer {
 	for _, after := range o.afters(p.Power) {
 		f.Closed = o.closed(&p, inForce, after)
 		f.Problem, f.Plan = CloseBeside(p, free, f.Closed)
-		whole := closedByEither(p.Limits, limits(&p, f.Closed))
-		f.Whole = o.Up || slices.Equal(whole, f.Problem.Limits)
+		complete := closedByEither(p.Limits, limits(&p, f.Closed))
+		f.Whole = o.Up || slices.Equal(complete, f.Problem.Limits)
 		if f.Whole {
 			break
 		}
@@ -133,18 +133,18 @@ func (o Order) closed(
 	inForce []flex.Step,
 	after []flex.Span,
 ) []flex.Span {
-	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+	planning := flex.Span{From: p.From, To: p.ReadyBy}
 	if o.Up {
-		return Without([]flex.Span{ahead}, []flex.Span{o.Window})
+		return Without([]flex.Span{planning}, []flex.Span{o.Window})
 	}
 
 	all := append([]flex.Span{o.Window}, Without(after, drawingSpans(inForce))...)
 
-	return joined(all, ahead)
+	return merge(all, planning)
 }
 
-// joined makes one of spans that touch, within another.
-func joined(spans []flex.Span, within flex.Span) []flex.Span {
+// merge makes one of spans that touch, within another.
+func merge(spans []flex.Span, within flex.Span) []flex.Span {
 	var out []flex.Span
 	for _, span := range spans {
 		span = span.Meet(within)

@@ -122,16 +122,16 @@ func (r *Rebound) count(
 ) {
 	const width = int64(reboundSlot / time.Second)
 	for _, s := range steps {
-		drawn := times * charge.Joules(min(s.Limit, power))
+		energy := times * charge.Joules(min(s.Limit, power))
 		from := max(0, int64(s.From.Sub(r.end)/time.Second))
 		to := min(int64(reboundSlots)*width, int64(s.To.Sub(r.end)/time.Second))
-		if drawn == 0 || from >= to {
+		if energy == 0 || from >= to {
 			continue
 		}
 
 		for i := from / width; i*width < to; i++ {
 			part := min(to, (i+1)*width) - max(from, i*width)
-			more[i] += drawn * charge.Joules(part)
+			more[i] += energy * charge.Joules(part)
 		}
 	}
 }
@@ -185,39 +185,39 @@ func ChooseApart(
 	all []Candidate,
 	fair bool,
 	readyBy func(place int) time.Time,
-	plan func(place int, over bool) bool,
+	plan func(place int, overLimit bool) bool,
 ) []int {
 	missing := slices.Clone(target)
-	left := make([]int, len(all))
-	for i := range left {
-		left[i] = i
+	remaining := make([]int, len(all))
+	for i := range remaining {
+		remaining[i] = i
 	}
 
-	var called, over []int
+	var called, overLimit []int
 	include := func(i int) {
 		called = append(called, i)
 		takeOff(missing, &all[i], -1)
 	}
 
 	for range rounds {
-		chosen := chooseAmong(missing, all, left, fair)
+		chosen := chooseAmong(missing, all, remaining, fair)
 		slices.SortStableFunc(chosen, func(a, b int) int { return readyBy(a).Compare(readyBy(b)) })
-		before := len(over)
+		before := len(overLimit)
 		for _, i := range chosen {
 			if plan(i, false) {
 				include(i)
 			} else {
-				over = append(over, i)
+				overLimit = append(overLimit, i)
 			}
 		}
 
-		if len(over) == before {
+		if len(overLimit) == before {
 			break
 		}
-		left = replacements(all, left, chosen, over, fair)
+		remaining = replacements(all, remaining, chosen, overLimit, fair)
 	}
 
-	for _, i := range chooseAmong(missing, all, over, fair) {
+	for _, i := range chooseAmong(missing, all, overLimit, fair) {
 		plan(i, true)
 		include(i)
 	}
@@ -247,9 +247,9 @@ func chooseAmong(
 
 // replacements is who may be chosen in the place of others: who was not chosen yet, and if it is fair was called no
 // more often than they.
-func replacements(all []Candidate, left, chosen, over []int, fair bool) []int {
+func replacements(all []Candidate, remaining, chosen, overLimit []int, fair bool) []int {
 	calls := 0
-	for _, i := range over {
+	for _, i := range overLimit {
 		calls = max(calls, all[i].Calls)
 	}
 
@@ -258,7 +258,7 @@ func replacements(all []Candidate, left, chosen, over []int, fair bool) []int {
 		chosenAlready[i] = true
 	}
 
-	return slices.DeleteFunc(left, func(i int) bool {
+	return slices.DeleteFunc(remaining, func(i int) bool {
 		return chosenAlready[i] || fair && all[i].Calls > calls
 	})
 }

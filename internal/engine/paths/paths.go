@@ -31,24 +31,24 @@ func (g *Graph) Add(
 // Slots is how many slots there are.
 func (g *Graph) Slots() int { return len(g.slots) }
 
-// never is the shortfall of a state that is not reached.
-const never = math.MaxInt / 4
+// infinite is the shortfall of a state that is not reached.
+const infinite = math.MaxInt / 4
 
 // Bound drops the steps that no sequence with the least shortfall has, and returns that shortfall.
 func (g *Graph) Bound() int {
-	before, after := g.sofar(), g.togo()
+	before, after := g.sofar(), g.remainingRanges()
 	least := after[0][0]
 
 	for t, steps := range g.slots {
-		kept := steps[:0]
+		useful := steps[:0]
 		for _, s := range steps {
 			sum := before[t][s.From] + s.Short + after[t+1][s.To]
 			if sum == least {
-				kept = append(kept, s)
+				useful = append(useful, s)
 			}
 		}
 
-		g.slots[t] = kept
+		g.slots[t] = useful
 	}
 
 	return least
@@ -60,7 +60,7 @@ func (g *Graph) shortfalls() [][]int {
 	for t, n := range g.states {
 		all[t] = make([]int, n)
 		for i := range all[t] {
-			all[t][i] = never
+			all[t][i] = infinite
 		}
 	}
 
@@ -82,15 +82,15 @@ func (g *Graph) sofar() [][]int {
 	return all
 }
 
-// togo is the least shortfall from each state on.
-func (g *Graph) togo() [][]int {
+// remainingRanges is the least shortfall from each state on.
+func (g *Graph) remainingRanges() [][]int {
 	all := g.shortfalls()
 	clear(all[len(g.slots)])
 
 	for t := len(g.slots) - 1; t >= 0; t-- {
 		for _, s := range g.slots[t] {
-			here := &all[t][s.From]
-			*here = min(*here, s.Short+all[t+1][s.To])
+			ranges := &all[t][s.From]
+			*ranges = min(*ranges, s.Short+all[t+1][s.To])
 		}
 	}
 

@@ -7,8 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Problem is a schedule that the client made itself and in which one pause may be
-// placed.
+// Problem is a schedule that the client made, into which one pause may be placed.
 type Problem struct {
 	// the charging times, sorted and disjoint, in whole seconds
 	Blocks    []flex.Span
@@ -16,24 +15,24 @@ type Problem struct {
 	Power     flex.Watts
 	Pause     time.Duration // half an hour if zero
 	NotBefore time.Time     // nothing earlier may change
-	// the least saving worth a pause; nothing is paused for nothing
+	// the least saving for which a pause is made; a pause without a saving is never made
 	Worth   flex.MicroPounds
 	MakeUp  MakeUp
-	ReadyBy time.Time // what is made up is made up by then
+	ReadyBy time.Time // the charging must be made up by then
 }
 
-// MakeUp says whether the paused charging is caught up with, and when.
+// MakeUp says whether and when the paused charging is made up.
 type MakeUp uint8
 
 // The rules for making up.
 const (
-	MakeUpNone     MakeUp = iota // not at all: the schedule's end is kept
+	MakeUpNone     MakeUp = iota // not at all: the schedule's end stays
 	MakeUpEarliest               // in the first free seconds after the pause
 	// in one piece, in the cheapest free time after the pause
 	MakeUpAppend
 )
 
-// Plan is the client's schedule with the pause in it, or untouched.
+// Plan is the client's schedule with the pause, or unchanged.
 type Plan struct {
 	Blocks []flex.Span
 	Pause  flex.Span   // empty if none was made
@@ -42,8 +41,8 @@ type Plan struct {
 	Made   bool
 }
 
-// Solve places one pause whole inside one block, where it saves the most; of equal
-// savings the earliest. Without a worthwhile place the schedule comes back as it was.
+// Solve places one pause within one block where it saves the most, at the earliest of equal
+// places. If no place saves enough, the schedule is unchanged.
 func Solve(p Problem) Plan {
 	if p.Pause == 0 {
 		p.Pause = flex.HalfHour
@@ -66,7 +65,7 @@ func Solve(p Problem) Plan {
 	}
 }
 
-// gridOf writes the problem in seconds.
+// gridOf converts the problem to seconds.
 func gridOf(p *Problem) *Grid {
 	q := &Grid{
 		Pause:     int64(p.Pause / time.Second),
@@ -87,7 +86,7 @@ func gridOf(p *Problem) *Grid {
 	return q
 }
 
-// span is an interval of seconds as a span.
+// span converts an interval of seconds.
 func (i Interval) span() flex.Span {
 	return flex.Span{
 		From: time.Unix(i.From, 0).UTC(),
@@ -103,7 +102,7 @@ func spans(intervals []Interval) []flex.Span {
 	return out
 }
 
-// seriesOf lays prices out by half-hours, from the first period to the last.
+// seriesOf returns the prices as a series of half-hours, from the first period to the last.
 func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 	if len(prices) == 0 {
 		return PriceSeries{Slot: 1800}
@@ -129,15 +128,15 @@ func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 	return t
 }
 
-// PriceSeries is a price over time: Price[i] holds from Origin + i*Slot for one slot. A missing
-// price is NaN, and so is everything outside the series.
+// PriceSeries is a price over time: Price[i] applies from Origin + i*Slot for one slot. A
+// missing price is NaN, as is the price outside the series.
 type PriceSeries struct {
 	Origin int64
 	Slot   int64
 	Price  []float64
 }
 
-// Sum is the price summed over [from, to).
+// Sum returns the integral of the price over [from, to).
 func (t *PriceSeries) Sum(from, to int64) float64 {
 	var sum float64
 	for from < to {
@@ -157,7 +156,7 @@ func (t *PriceSeries) Sum(from, to int64) float64 {
 // Interval is the time [From, To) in whole ticks.
 type Interval struct{ From, To int64 }
 
-// Grid is a pause problem in ticks: seconds or minutes, whatever its prices are in.
+// Grid is a pause problem in ticks, which are seconds or minutes.
 type Grid struct {
 	Blocks    []Interval
 	Pause     int64
@@ -171,16 +170,16 @@ type Grid struct {
 type Candidate struct {
 	At     int64
 	Append int64   // where the made-up charging begins, with MakeUpAppend
-	Saved  float64 // price times ticks, what is made up taken off
+	Saved  float64 // price times ticks, minus the cost of what is made up
 }
 
-// Best returns the place that saves the most, the earliest of equals, and whether there
-// is any at all, worthwhile or not.
+// Best returns the place that saves the most, the earliest of equals. It also reports whether
+// there is any place, even one that saves nothing.
 //
-// The price summed over [s, s+pause) is linear in s between the points where s or
-// s+pause passes an edge of a slot, so that one of those points, or an end of the range
-// within a block, is best. What is made up does not depend on where in a block the pause
-// lies, since nothing is free before the block's end.
+// The price integrated over [s, s+pause) is linear in s between the points where s or s+pause
+// passes an edge of a slot. So one of those points, or an end of the range within a block, is
+// best. The made-up charging does not depend on the place within a block, since nothing is
+// free before the block's end.
 func (q *Grid) Best() (Candidate, bool) {
 	appended := Candidate{Saved: math.NaN()}
 
@@ -209,7 +208,7 @@ func (q *Grid) Best() (Candidate, bool) {
 			if math.IsNaN(c.Saved) {
 				continue
 			}
-			if !ok || c.better(&best) {
+			if !ok || c.isBetter(&best) {
 				best, ok = c, true
 			}
 		}
@@ -218,13 +217,13 @@ func (q *Grid) Best() (Candidate, bool) {
 	return best, ok
 }
 
-// better reports whether c saves more than o, or as much and earlier.
-func (c *Candidate) better(o *Candidate) bool {
+// isBetter reports whether c saves more than o, or as much and earlier.
+func (c *Candidate) isBetter(o *Candidate) bool {
 	return c.Saved > o.Saved || c.Saved == o.Saved && c.At < o.At
 }
 
-// nextPoint is the next candidate after s: where s or s+Pause meets an edge of a slot,
-// or the last, or beyond it when there are no more.
+// nextPoint returns the next candidate after s: where s or s+Pause meets an edge of a slot, at
+// most last. After last it returns a larger value, which ends the search.
 func (q *Grid) nextPoint(s, last int64) int64 {
 	if s == last {
 		return last + 1
@@ -238,28 +237,28 @@ func (q *Grid) nextPoint(s, last int64) int64 {
 
 func posMod(a, b int64) int64 { return (a%b + b) % b }
 
-// earliestAfter is the cost of the first free ticks after block i, NaN if there are too
+// earliestAfter returns the cost of the first free ticks after block i; NaN if there are too
 // few before ReadyBy.
 func (q *Grid) earliestAfter(i int) float64 {
-	left := q.Pause
+	remaining := q.Pause
 
 	var cost float64
-	for ; i < len(q.Blocks) && left > 0; i++ {
+	for ; i < len(q.Blocks) && remaining > 0; i++ {
 		gap := q.gapAfter(i)
-		if n := min(left, gap.To-gap.From); n > 0 {
+		if n := min(remaining, gap.To-gap.From); n > 0 {
 			cost += q.Prices.Sum(gap.From, gap.From+n)
-			left -= n
+			remaining -= n
 		}
 	}
 
-	if left > 0 {
+	if remaining > 0 {
 		return math.NaN()
 	}
 
 	return cost
 }
 
-// gapAfter is the free time between block i and the next, or ReadyBy.
+// gapAfter returns the free time between block i and the next block, or ReadyBy.
 func (q *Grid) gapAfter(i int) Interval {
 	if i+1 < len(q.Blocks) {
 		return Interval{q.Blocks[i].To, min(q.Blocks[i+1].From, q.ReadyBy)}
@@ -267,7 +266,7 @@ func (q *Grid) gapAfter(i int) Interval {
 	return Interval{q.Blocks[i].To, q.ReadyBy}
 }
 
-// cheapestAfter takes the gap after block i into account for the cheapest free time.
+// cheapestAfter updates the cheapest free time with the gap after block i.
 func (q *Grid) cheapestAfter(i int, best *Candidate) {
 	if q.MakeUp != MakeUpAppend {
 		return
@@ -282,20 +281,20 @@ func (q *Grid) cheapestAfter(i int, best *Candidate) {
 	}
 }
 
-// MadeUp appends the charging that is added for candidate c.
+// MadeUp appends the charging that candidate c adds.
 func (q *Grid) MadeUp(to []Interval, c Candidate) []Interval {
 	switch q.MakeUp {
 	case MakeUpAppend:
 		return append(to, Interval{c.Append, c.Append + q.Pause})
 
 	case MakeUpEarliest:
-		left := q.Pause
+		remaining := q.Pause
 		for i := range q.Blocks {
 			gap := q.gapAfter(i)
-			n := min(left, gap.To-gap.From)
+			n := min(remaining, gap.To-gap.From)
 			if n > 0 && q.Blocks[i].To >= c.At+q.Pause {
 				to = append(to, Interval{gap.From, gap.From + n})
-				left -= n
+				remaining -= n
 			}
 		}
 	}
@@ -303,10 +302,10 @@ func (q *Grid) MadeUp(to []Interval, c Candidate) []Interval {
 	return to
 }
 
-// Apply appends the schedule with the pause at c taken out and what is made up put in.
+// Apply appends the schedule without the pause at c and with the made-up charging.
 func (q *Grid) Apply(to []Interval, c Candidate) []Interval {
 	var buffer [4]Interval
-	added := q.MadeUp(buffer[:0], c)
+	madeUp := q.MadeUp(buffer[:0], c)
 	put := func(s Interval, join bool) {
 		if n := len(to); join && n > 0 && to[n-1].To == s.From {
 			to[n-1].To = s.To
@@ -316,9 +315,9 @@ func (q *Grid) Apply(to []Interval, c Candidate) []Interval {
 	}
 
 	for _, b := range q.Blocks {
-		for len(added) > 0 && added[0].From < b.From {
-			put(added[0], true)
-			added = added[1:]
+		for len(madeUp) > 0 && madeUp[0].From < b.From {
+			put(madeUp[0], true)
+			madeUp = madeUp[1:]
 		}
 
 		if b.From <= c.At && c.At < b.To {
@@ -329,7 +328,7 @@ func (q *Grid) Apply(to []Interval, c Candidate) []Interval {
 		put(b, len(to) > 0 && q.MakeUp != MakeUpNone)
 	}
 
-	for _, s := range added {
+	for _, s := range madeUp {
 		put(s, true)
 	}
 

@@ -279,21 +279,21 @@ func Clip(out, c *Curve, lo, hi float64) {
 // rises: only points above the line through their neighbours go, the lowest above it
 // first.
 func (c *Curve) Coarsen(most int) {
-	for allowed := 1e-9; len(c.X) > most; allowed *= 2 {
-		kept := 1
+	for tolerance := 1e-9; len(c.X) > most; tolerance *= 2 {
+		last := 1
 		for i := 1; i < len(c.X)-1; i++ {
-			share := (c.X[i] - c.X[kept-1]) / (c.X[i+1] - c.X[kept-1])
-			above := c.V[i] - c.V[kept-1] - share*(c.V[i+1]-c.V[kept-1])
-			if above < 0 || above > allowed {
-				c.X[kept], c.V[kept] = c.X[i], c.V[i]
-				kept++
+			share := (c.X[i] - c.X[last-1]) / (c.X[i+1] - c.X[last-1])
+			above := c.V[i] - c.V[last-1] - share*(c.V[i+1]-c.V[last-1])
+			if above < 0 || above > tolerance {
+				c.X[last], c.V[last] = c.X[i], c.V[i]
+				last++
 			}
 		}
 
 		n := len(c.X)
-		c.X[kept], c.V[kept] = c.X[n-1], c.V[n-1]
-		c.X, c.V = c.X[:kept+1], c.V[:kept+1]
-		if allowed > 1e12 {
+		c.X[last], c.V[last] = c.X[n-1], c.V[n-1]
+		c.X, c.V = c.X[:last+1], c.V[:last+1]
+		if tolerance > 1e12 {
 			return // what is left is convex
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// Apply returns the problem of a car whose offset within a spread is given. The need goes first: no plan
-// of it misses more of the need, or takes more from peak time, than one without. Limits that the
-// problem has already are dropped.
+// Apply returns the problem of a car with its offset within a spread. The need has priority: a
+// plan of it misses no more of the need, and takes no more from peak time, than one without an
+// offset. Limits that the problem has already are dropped.
 func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
 	if spread <= 0 {
 		return p
@@ -31,13 +31,13 @@ func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
 		)
 
 		if w.From.After(p.From) {
-			p.Limits = closed(p.Limits, &p, flex.Span{
+			p.Limits = limitedIn(p.Limits, &p, flex.Span{
 				From: w.From,
 				To:   w.From.Add(begin),
 			})
 		}
 
-		p.Limits = closed(p.Limits, &p, flex.Span{
+		p.Limits = limitedIn(p.Limits, &p, flex.Span{
 			From: w.To.Add(begin - d),
 			To:   w.To,
 		})
@@ -46,19 +46,19 @@ func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
 	return p
 }
 
-// windowsOf is the off-peak time ahead, by ready-by.
+// windowsOf returns the off-peak time until ready-by.
 func windowsOf(p *charge.Problem) []flex.Span {
-	ahead := flex.Span{From: p.From, To: p.ReadyBy}
-	if ahead.Empty() {
+	planning := flex.Span{From: p.From, To: p.ReadyBy}
+	if planning.Empty() {
 		return nil
 	}
 	if p.AllOffPeak {
-		return []flex.Span{ahead}
+		return []flex.Span{planning}
 	}
 
 	var out []flex.Span
 	for _, s := range p.OffPeak {
-		s = s.Meet(ahead)
+		s = s.Meet(planning)
 		switch n := len(out); {
 		case s.Empty():
 		case n > 0 && !out[n-1].To.Before(s.From):
@@ -71,8 +71,8 @@ func windowsOf(p *charge.Problem) []flex.Span {
 	return out
 }
 
-// mostDelay returns how much time each window can lose, in whole seconds: the spread, or what the need leaves. A
-// minute is kept back, as plans are cut to minutes.
+// mostDelay returns how much time each window can lose, in whole seconds: the spread, or what
+// the need leaves. One minute is reserved, because plans are rounded to minutes.
 func mostDelay(
 	p *charge.Problem,
 	windows []flex.Span,
@@ -82,7 +82,7 @@ func mostDelay(
 		return 0
 	}
 
-	slack := -needed(p) - time.Minute
+	slack := -fullPowerTime(p) - time.Minute
 	for _, w := range windows {
 		slack += w.Len()
 	}
@@ -93,8 +93,8 @@ func mostDelay(
 	).Truncate(time.Second)
 }
 
-// closed appends a span in which nothing is drawn, but for charge-now.
-func closed(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
+// limitedIn appends a span without charging, except for charge-now.
+func limitedIn(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
 	now := s.Meet(p.ChargeNow)
 	if now.Empty() {
 		now = flex.Span{From: s.To, To: s.To}
@@ -116,10 +116,11 @@ func closed(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
 	return limits
 }
 
-// Keep returns the problem with what the car does when it is planned going on until its own next half-hour begins, so
-// that many cars that are planned again at once do not change at once. A car that charges continues in open
-// time, no longer than its need takes, and no longer than until the given instant, if there is one; one that does
-// not begins later, if its need leaves the time. Charge-now is left as it is. The limits must be those of Apply.
+// Keep returns a problem in which the car continues its present state until its own next
+// half-hour begins. So many cars that are planned again together do not change together. A car
+// that charges continues in open time, at most for as long as its need takes, and at most
+// until the given instant, if there is one. A car that does not charge begins later, if the
+// need leaves the time. Charge-now is unchanged. The limits must be those of Apply.
 func Keep(
 	p charge.Problem,
 	offset time.Duration,
@@ -139,17 +140,17 @@ func Keep(
 		return p
 	}
 
-	kept := p
-	kept.Limits = closed(slices.Clone(p.Limits), &p, until)
-	kept.Limits = joinOverlaps(kept.Limits)
-	if openTime(&kept) >= needed(&p)+time.Minute {
-		return kept
+	limited := p
+	limited.Limits = limitedIn(slices.Clone(p.Limits), &p, until)
+	limited.Limits = joinOverlaps(limited.Limits)
+	if openTime(&limited) >= fullPowerTime(&p)+time.Minute {
+		return limited
 	}
 
 	return p
 }
 
-// goingOn is how long a car that charges does so.
+// goingOn returns how long a charging car continues.
 func goingOn(p *charge.Problem, until flex.Span) flex.Span {
 	for _, w := range windowsOf(p) {
 		if !w.Contains(p.From) {
@@ -163,7 +164,7 @@ func goingOn(p *charge.Problem, until flex.Span) flex.Span {
 			}
 		}
 
-		end := p.From.Add(needed(p))
+		end := p.From.Add(fullPowerTime(p))
 		if p.Mode == flex.Minimise && end.Before(on.To) {
 			on.To = end
 		}
@@ -177,15 +178,15 @@ func goingOn(p *charge.Problem, until flex.Span) flex.Span {
 	return flex.Span{}
 }
 
-// needed is how long the need takes.
-func needed(p *charge.Problem) time.Duration {
+// fullPowerTime returns how long the need takes at full power.
+func fullPowerTime(p *charge.Problem) time.Duration {
 	return max(
 		0,
 		time.Duration((int64(p.Need)*3600+int64(p.Power)-1)/int64(p.Power))*time.Second,
 	)
 }
 
-// openTime is the off-peak time by ready-by, less what is closed.
+// openTime returns the off-peak time until ready-by without closed spans.
 func openTime(p *charge.Problem) time.Duration {
 	var sum time.Duration
 	for _, w := range windowsOf(p) {
@@ -198,7 +199,7 @@ func openTime(p *charge.Problem) time.Duration {
 	return sum
 }
 
-// joinOverlaps joins closed time that overlaps. It is sorted.
+// joinOverlaps merges overlapping closed spans, which must be sorted.
 func joinOverlaps(limits []flex.Step) []flex.Step {
 	var out []flex.Step
 	for _, l := range limits {

@@ -9,34 +9,35 @@ import (
 	"flexd/internal/flex"
 )
 
-// Late is a schedule that waits to be sent and should have been before: pushes were halted, its endpoint
-// or flexd itself was down.
+// Late is a schedule that is sent later than planned, because pushes were halted, its endpoint
+// was down, or flexd was.
 type Late struct {
 	ID    [16]byte // of its asset
 	Power flex.Watts
-	// the groups that it is of and that have a ramp of their own, by numbers from 1 on; 0 for none
+	// its groups with a ramp of their own, by numbers from 1 on; 0 for none
 	Groups LateGroups
-	// from now until the need would take all of the time that is left
+	// the time until the need would take all of the remaining time
 	Slack  time.Duration
-	AtOnce bool // what a user waits for
-	// from now until the turn that it was given before, if it waits for one: it comes no earlier
+	AtOnce bool // a user waits for it
+	// the time until its earlier turn, if it waits for one: it is sent no earlier
 	Wait time.Duration
 }
 
-// LateGroups are the numbers of groups: a GSP group, and constraint groups that lie in each other.
+// LateGroups has the numbers of groups: a GSP group, and nested constraint groups.
 type LateGroups [1 + flex.CapDepthMax]int
 
-// turnEvery is what turns are whole multiples of.
+// turnEvery is the interval of turns.
 const turnEvery = 5 * time.Second
 
-// within is how many turns lie in a minute, both ends counted.
+// within is the number of turns in a minute, both ends included.
 const within = int(time.Minute/turnEvery) + 1
 
-// Turns is how long from now each late schedule waits, in their order, so that those which are sent in
-// a minute have at most a ramp of power between them, all together and those of each group: what an asset does
-// can change when its schedule comes, whatever that says. Who has the least slack comes first among those of
-// the same groups, and one whose group is busy holds up no other. What all together is no more than its ramp
-// is not held back by it. One that waits for a turn keeps it, or gets a later one.
+// Turns returns how long each late schedule waits from now, in their order. The schedules sent
+// in a minute may change the power by at most the ramp, in total and in each group; a schedule
+// may change it by up to the asset's power, whatever it says. Among schedules of the same
+// groups, the least slack goes first. A schedule whose group is busy does not delay others. A
+// ramp does not delay anything if the total is within it. A schedule that waits for a turn
+// keeps it or gets a later one.
 func Turns(late []Late, most flex.Ramp) []time.Duration {
 	turns := make([]time.Duration, len(late))
 	for i := range late {
@@ -64,7 +65,7 @@ func Turns(late []Late, most flex.Ramp) []time.Duration {
 		)
 	})
 
-	next := map[LateGroups]int{} // turn of those of the same groups
+	next := map[LateGroups]int{} // next turn of schedules of the same groups
 	for _, i := range order {
 		l := &late[i]
 		free, first := next[l.Groups], l.first()
@@ -74,7 +75,7 @@ func Turns(late []Late, most flex.Ramp) []time.Duration {
 		}
 
 		q.send(l, turn)
-		if first <= free { // else those after it may come before it
+		if first <= free { // otherwise later schedules may have an earlier turn
 			next[l.Groups] = turn
 		}
 		if turn > first {
@@ -85,21 +86,21 @@ func Turns(late []Late, most flex.Ramp) []time.Duration {
 	return turns
 }
 
-// first is the earliest turn that a schedule may have.
+// first returns the earliest turn that a schedule may have.
 func (l *Late) first() int {
 	return int((l.Wait + turnEvery - 1) / turnEvery)
 }
 
-// queue is what is sent of the parts of a fleet whose ramp binds: 0 is the whole, others are groups.
+// queue has the parts of a fleet whose ramp binds, by group; 0 is the whole fleet.
 type queue map[int]*part
 
-// part is what is sent of it.
+// part is the state of one part of the fleet.
 type part struct {
 	most flex.Watts   // in any minute
 	sent []flex.Watts // by turns
 }
 
-// queueOf finds the parts that wait with more power than their ramp.
+// queueOf finds the parts whose waiting power exceeds their ramp.
 func queueOf(late []Late, most flex.Ramp) queue {
 	sum := map[int]flex.Watts{}
 	for i := range late {
@@ -116,14 +117,14 @@ func queueOf(late []Late, most flex.Ramp) queue {
 		}
 
 		if limit > 0 && power > limit {
-			q[k] = &part{most: limit * 19 / 20} // the rest is for the time that sending takes
+			q[k] = &part{most: limit * 19 / 20} // the rest allows for the time that sending takes
 		}
 	}
 
 	return q
 }
 
-// parts calls fn with the parts that a schedule is of.
+// parts calls fn with the parts that contain a schedule.
 func (l *Late) parts(fn func(k int)) {
 	fn(0)
 	for _, k := range l.Groups {
@@ -145,7 +146,7 @@ func (q queue) fits(l *Late, turn int) bool {
 	return fits
 }
 
-// send counts a schedule as sent at a turn.
+// send records a schedule as sent at a turn.
 func (q queue) send(l *Late, turn int) {
 	l.parts(func(k int) {
 		p := q[k]
@@ -160,8 +161,8 @@ func (q queue) send(l *Late, turn int) {
 	})
 }
 
-// fits reports whether so much more power may be sent at a turn: no minute has more than the ramp, unless
-// one schedule alone does, and none is sent in its first seconds alone.
+// fits reports whether the additional power may be sent at a turn. No minute may exceed the
+// ramp, except for a single schedule that does by itself.
 func (p *part) fits(turn int, power flex.Watts) bool {
 	if p.at(turn) >= max(1, p.most/flex.Watts(within)) {
 		return false
@@ -183,7 +184,7 @@ func (p *part) fits(turn int, power flex.Watts) bool {
 	return true
 }
 
-// at is what is sent at a turn.
+// at returns the power sent at a turn.
 func (p *part) at(turn int) flex.Watts {
 	if turn < 0 || turn >= len(p.sent) {
 		return 0

@@ -8,29 +8,30 @@ import (
 	"flexd/internal/flex"
 )
 
-// SpreadMost is the longest time that starts are spread over: offsets are within a half-hour.
+// SpreadMost is the longest time over which starts are spread, since offsets are within a
+// half-hour.
 const SpreadMost = flex.HalfHour
 
-// Deviations is how many standard deviations above the mean the power of a minute is kept under the
-// ramp: one minute in a thousand million is above.
+// Deviations is the number of standard deviations between the mean power change of a minute
+// and the ramp. One minute in a thousand million exceeds the ramp.
 const Deviations = 6
 
-// Fleet is what may start at once.
+// Fleet is the power that may start at once.
 type Fleet struct {
 	Cars  int64
-	Power flex.Watts // of all of them
+	Power flex.Watts // their total
 	// the sum of the squares of their powers, in watts squared
 	Squares float64
 }
 
-// Add counts an asset.
+// Add adds an asset.
 func (f *Fleet) Add(power flex.Watts) {
 	f.Cars++
 	f.Power += power
 	f.Squares += float64(power) * float64(power)
 }
 
-// With is both fleets together.
+// With returns the sum of both fleets.
 func (f Fleet) With(o Fleet) Fleet {
 	f.Cars += o.Cars
 	f.Power += o.Power
@@ -39,11 +40,11 @@ func (f Fleet) With(o Fleet) Fleet {
 	return f
 }
 
-// Spread is the time, in whole minutes, that the starts of a fleet are spread over so that its power
-// moves by at most a ramp, in watts a minute. It is zero for a fleet that all together is no more
-// than the ramp, and for no ramp. It reports whether the ramp can be kept: not below about a thirtieth
-// of the fleet a minute.
-func Spread(f Fleet, ramp flex.Watts) (spread time.Duration, kept bool) {
+// Spread returns the time, in whole minutes, over which the starts of a fleet are spread so
+// that its power changes by at most the ramp, in watts a minute. It is zero without a ramp,
+// and for a fleet whose total is within it. It also reports whether the ramp can be met: the
+// least possible ramp is about a thirtieth of the fleet a minute.
+func Spread(f Fleet, ramp flex.Watts) (spread time.Duration, fits bool) {
 	if ramp <= 0 || f.Power <= ramp {
 		return 0, true
 	}
@@ -59,13 +60,13 @@ func Spread(f Fleet, ramp flex.Watts) (spread time.Duration, kept bool) {
 	return time.Duration(minutes) * time.Minute, true
 }
 
-// Offset is how much later an asset begins and ends than the market and the tariff say, within a
-// spread: whole seconds, of which each is as likely.
+// Offset returns how much later an asset begins and ends than the market and the tariff say.
+// It is uniform over the whole seconds of a spread.
 func Offset(id [16]byte, spread time.Duration) time.Duration {
 	return time.Duration(placeOf(id)*spread.Seconds()) * time.Second
 }
 
-// placeOf is where in [0, 1) an asset is. Ids that follow each other are far apart.
+// placeOf returns an asset's position in [0, 1). Consecutive ids are far apart.
 func placeOf(id [16]byte) float64 {
 	h := mix(mix(binary.BigEndian.Uint64(id[:8])) ^
 		binary.BigEndian.Uint64(id[8:]))

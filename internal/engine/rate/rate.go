@@ -113,8 +113,8 @@ const (
 	High   Certainty = "high"
 )
 
-// sorted returns the half-hours in order, each once: of two for the same time the last given.
-func sorted(hs []HalfHour) []HalfHour {
+// sortedByTime returns the half-hours in order, each once: of two for the same time the last given.
+func sortedByTime(hs []HalfHour) []HalfHour {
 	out := slices.Clone(hs)
 	slices.SortStableFunc(out, func(a, b HalfHour) int {
 		return a.Start().Compare(b.Start())
@@ -133,10 +133,10 @@ func sorted(hs []HalfHour) []HalfHour {
 	return out[:n]
 }
 
-// counted are the half-hours of a session that show what it draws.
-func counted(hs []HalfHour) []HalfHour {
+// revealingHalfHours are the half-hours of a session that show what it draws.
+func revealingHalfHours(hs []HalfHour) []HalfHour {
 	var began []HalfHour
-	var shown []HalfHour
+	var revealing []HalfHour
 	for _, h := range hs {
 		limited := h.Allowed < h.Nominal
 		clear := 100*h.power() < belowPercent*h.Allowed
@@ -147,19 +147,19 @@ func counted(hs []HalfHour) []HalfHour {
 		case h.Began:
 			began = append(began, h)
 		default:
-			shown = append(shown, h)
+			revealing = append(revealing, h)
 		}
 	}
 
-	if len(shown) == 0 {
+	if len(revealing) == 0 {
 		return began
 	}
 
-	return shown
+	return revealing
 }
 
-// powerShown is what a half-hour says of the power.
-func powerShown(h HalfHour) flex.Watts {
+// revealedPower is what a half-hour says of the power.
+func revealedPower(h HalfHour) flex.Watts {
 	if h.all() {
 		return flex.FullLimit(h.Nominal)
 	}
@@ -168,36 +168,36 @@ func powerShown(h HalfHour) flex.Watts {
 
 // Summarise puts the half-hours of one session, in any order, into one.
 func Summarise(hs []HalfHour) Session {
-	hs = sorted(hs)
+	hs = sortedByTime(hs)
 
 	var s Session
 	for i := range hs {
-		s.limited(&hs[i])
+		s.noteLimited(&hs[i])
 	}
 
-	all := counted(hs)
-	shown := withoutTail(all)
-	s.HalfHours = len(shown)
+	all := revealingHalfHours(hs)
+	revealing := withoutTail(all)
+	s.HalfHours = len(revealing)
 
-	if len(shown) == 0 {
+	if len(revealing) == 0 {
 		if len(hs) > 0 {
 			s.From, s.To = hs[0].Start(), hs[len(hs)-1].End()
 		}
 		return s
 	}
 
-	s.From, s.To = shown[0].Start(), shown[len(shown)-1].End()
+	s.From, s.To = revealing[0].Start(), revealing[len(revealing)-1].End()
 
-	powers := make([]flex.Watts, len(shown))
+	powers := make([]flex.Watts, len(revealing))
 
-	for i, h := range shown {
-		powers[i] = powerShown(h)
+	for i, h := range revealing {
+		powers[i] = revealedPower(h)
 	}
 
 	slices.Sort(powers)
 	s.Power = powers[len(powers)/2]
-	at := min(s.Power, shown[0].Nominal)
-	s.Delay = startDelay(hs, shown, at)
+	at := min(s.Power, revealing[0].Nominal)
+	s.Delay = startDelay(hs, revealing, at)
 
 	s.Tail = taperOf(hs, s.To, at)
 
@@ -233,8 +233,8 @@ func taperOf(
 	return short
 }
 
-// limited notes what a half-hour under a limit below nominal shows.
-func (s *Session) limited(h *HalfHour) {
+// noteLimited notes what a half-hour under a limit below nominal shows.
+func (s *Session) noteLimited(h *HalfHour) {
 	if h.Allowed <= 0 || h.Allowed >= h.Nominal {
 		return
 	}
@@ -253,11 +253,11 @@ func (s *Session) limited(h *HalfHour) {
 func withoutTail(hs []HalfHour) []HalfHour {
 	var most flex.Watts
 	for _, h := range hs {
-		most = max(most, min(powerShown(h), h.Nominal))
+		most = max(most, min(revealedPower(h), h.Nominal))
 	}
 
 	n := len(hs)
-	for n > 0 && 100*min(powerShown(hs[n-1]), hs[n-1].Nominal) < belowPercent*most {
+	for n > 0 && 100*min(revealedPower(hs[n-1]), hs[n-1].Nominal) < belowPercent*most {
 		n--
 	}
 
@@ -266,8 +266,8 @@ func withoutTail(hs []HalfHour) []HalfHour {
 
 // startDelay is what the first half-hours fell short of the level, in time at the level: the
 // median over the starts.
-func startDelay(hs, shown []HalfHour, at flex.Watts) time.Duration {
-	if at <= 0 || shown[0].Began { // nothing to compare with
+func startDelay(hs, revealing []HalfHour, at flex.Watts) time.Duration {
+	if at <= 0 || revealing[0].Began { // nothing to compare with
 		return 0
 	}
 
@@ -398,14 +398,14 @@ func lowerMedian[T cmp.Ordered](list []T) T {
 // Within puts what the half-hours of the session under way show, in any order, over what is
 // known from the sessions before.
 func Within(known Rate, hs []HalfHour) Rate {
-	hs = sorted(hs)
-	shown := counted(nearlyWhole(hs))
+	hs = sortedByTime(hs)
+	revealing := revealingHalfHours(nearlyComplete(hs))
 	r := known
 
-	if len(shown) > 0 && (known.Power == 0 || !shown[0].Began) {
-		r = within(known, shown)
+	if len(revealing) > 0 && (known.Power == 0 || !revealing[0].Began) {
+		r = within(known, revealing)
 		if known.HalfHours == 0 {
-			r.Delay = startDelay(hs, shown, min(r.Power, shown[0].Nominal))
+			r.Delay = startDelay(hs, revealing, min(r.Power, revealing[0].Nominal))
 		}
 	}
 
@@ -422,9 +422,9 @@ func Within(known Rate, hs []HalfHour) Rate {
 	return r
 }
 
-// nearlyWhole has half-hours of which at least nearlyMin was allowed, and the rest not, count by that part: a schedule that is replaced each
+// nearlyComplete has half-hours of which at least nearlyMin was allowed, and the rest not, count by that part: a schedule that is replaced each
 // half-hour, a minute after it, would show nothing. A start does not count so, as it may have been late.
-func nearlyWhole(hs []HalfHour) []HalfHour {
+func nearlyComplete(hs []HalfHour) []HalfHour {
 	out := slices.Clone(hs)
 	for i := range out {
 		h := &out[i]
@@ -473,12 +473,12 @@ func falling(r Rate, hs []HalfHour) Rate {
 }
 
 // within puts the half-hours that count over what is known.
-func within(known Rate, shown []HalfHour) Rate {
-	last := powerShown(shown[len(shown)-1])
+func within(known Rate, revealing []HalfHour) Rate {
+	last := revealedPower(revealing[len(revealing)-1])
 	before := known.Power
 
-	if n := len(shown); n > 1 {
-		before = powerShown(shown[n-2])
+	if n := len(revealing); n > 1 {
+		before = revealedPower(revealing[n-2])
 	}
 
 	r := known
@@ -488,7 +488,7 @@ func within(known Rate, shown []HalfHour) Rate {
 		r.Power = min(last, before)
 	}
 
-	r.note(shown[0].Start(), shown[len(shown)-1].End(), len(shown))
+	r.note(revealing[0].Start(), revealing[len(revealing)-1].End(), len(revealing))
 	r.Certainty = r.certainty([]flex.Watts{r.Power, last})
 
 	return r
@@ -525,7 +525,7 @@ const (
 // the power that is planned. The whole need bounds the tail, so that it does not shrink, and cost
 // a push, with each half-hour.
 func (r Rate) Allowance(
-	need, whole flex.WattHours,
+	need, fullNeed flex.WattHours,
 	power flex.Watts,
 	state State,
 ) flex.WattHours {
@@ -534,7 +534,7 @@ func (r Rate) Allowance(
 	}
 
 	more := need/100 + power.For(time.Minute) +
-		min(r.Tail, whole*tailPercent/100)
+		min(r.Tail, fullNeed*tailPercent/100)
 	switch state {
 	case Waiting:
 		more += power.For(r.Delay)

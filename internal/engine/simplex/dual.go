@@ -21,14 +21,14 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 
 		r := s.leaving()
 		if r < 0 {
-			if s.verified() {
+			if s.isVerified() {
 				return Optimal
 			}
 			continue
 		}
 
 		if !s.pivot(r) {
-			if s.since > 0 && s.left < doubtful {
+			if s.since > 0 && s.residual < doubtful {
 				// what looks infeasible is tried once more on an exact inverse
 				s.rebuild()
 				continue
@@ -40,8 +40,8 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 	return Exhausted
 }
 
-// verified reports whether the values keep the rows; if not, the inverse is made again.
-func (s *Solver) verified() bool {
+// isVerified reports whether the values keep the rows; if not, the inverse is made again.
+func (s *Solver) isVerified() bool {
 	if s.since == 0 {
 		return true
 	}
@@ -212,11 +212,11 @@ func (s *Solver) price(direction float64) {
 // row are taken to their other bound, the next one enters. It is -1 if none is left; what none of them mends
 // is noted then.
 func (s *Solver) entering(miss float64) int32 {
-	const few = 8 // steps in which looking for the next one takes less than sorting
+	const scanLimit = 8 // steps in which looking for the next one takes less than sorting
 	sorted := false
 
 	for i := 0; i < len(s.breaks); i++ {
-		if i < few {
+		if i < scanLimit {
 			swapEarliestFirst(s.breaks[i:])
 		} else if !sorted {
 			slices.SortFunc(s.breaks[i:], earlier)
@@ -224,9 +224,9 @@ func (s *Solver) entering(miss float64) int32 {
 		}
 
 		c := s.breaks[i]
-		whole := c.size * (s.upper[c.column] - s.lower[c.column])
-		if whole < miss-feasible {
-			miss -= whole
+		span := c.size * (s.upper[c.column] - s.lower[c.column])
+		if span < miss-feasible {
+			miss -= span
 			continue
 		}
 
@@ -242,7 +242,7 @@ func (s *Solver) entering(miss float64) int32 {
 		return s.breaks[i].column
 	}
 
-	s.left = miss
+	s.residual = miss
 
 	return -1
 }

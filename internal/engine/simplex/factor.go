@@ -7,52 +7,52 @@ type factor struct {
 	order []int32   // row of each pivot, first to last
 	pivot []float64 // of each row
 
-	lower  pile // columns below the pivots, of the rows in lowerOf
-	upper  pile // columns above the pivots, in order
-	turned pile // the same by rows
+	lower      sparseVectors // columns below the pivots, of the rows in lowerOf
+	upper      sparseVectors // columns above the pivots, in order
+	transposed sparseVectors // the same by rows
 
 	lowerOf []int32
 	etaOf   []int32
-	eta     pile // columns that entered since
+	eta     sparseVectors // columns that entered since
 	etaSize []float64
 
 	// What factorising needs.
-	rowCount []int32
-	colCount []int32
-	byRow    pile // basis places of each row's entries
-	work     []float64
-	hit      []int32 // rows of work that may not be 0
-	marked   []bool
-	columns  []int32 // places whose column has one row left
-	rows     []int32 // rows with one column left
-	taken    []bool  // rows that have a pivot
-	done     []bool  // places of the basis that have one
-	rest     []int32
-	next     []int32
-	was      []int32 // the variables before, by place
+	rowCount      []int32
+	colCount      []int32
+	byRow         sparseVectors // basis places of each row's entries
+	work          []float64
+	hit           []int32 // rows of work that may not be 0
+	marked        []bool
+	columns       []int32 // places whose column has one row left
+	rows          []int32 // rows with one column left
+	hasPivotRow   []bool  // rows that have a pivot
+	hasPivotPlace []bool  // places of the basis that have one
+	rest          []int32
+	next          []int32
+	basisBefore   []int32 // the variables before, by place
 }
 
-// pile are sparse vectors one after the other: vector k has the entries start[k] to
+// sparseVectors are sparse vectors one after the other: vector k has the entries start[k] to
 // start[k+1].
-type pile struct {
+type sparseVectors struct {
 	start []int32
 	at    []int32
 	value []float64
 }
 
-func (p *pile) reset() {
+func (p *sparseVectors) reset() {
 	p.start = append(p.start[:0], 0)
 	p.at, p.value = p.at[:0], p.value[:0]
 }
 
-func (p *pile) add(at int32, value float64) {
+func (p *sparseVectors) add(at int32, value float64) {
 	p.at, p.value = append(p.at, at), append(p.value, value)
 }
 
-func (p *pile) end() { p.start = append(p.start, int32(len(p.at))) }
+func (p *sparseVectors) end() { p.start = append(p.start, int32(len(p.at))) }
 
 // vector is the rows and values of vector k.
-func (p *pile) vector(k int) ([]int32, []float64) {
+func (p *sparseVectors) vector(k int) ([]int32, []float64) {
 	from, to := p.start[k], p.start[k+1]
 
 	return p.at[from:to], p.value[from:to]
@@ -124,7 +124,7 @@ func (f *factor) btran(v []float64) {
 
 		x := v[r] / f.pivot[r]
 		v[r] = x
-		at, value := f.turned.vector(int(r))
+		at, value := f.transposed.vector(int(r))
 		spread(v, x, at, value)
 	}
 

@@ -17,15 +17,15 @@ func (s *Solver) refactor() {
 	f.singletons(s)
 	f.nucleus(s)
 
-	for r := range f.taken {
-		if f.taken[r] {
+	for r := range f.hasPivotRow {
+		if f.hasPivotRow[r] {
 			continue
 		}
 		f.pivot[r] = 1
 		f.order = append(f.order, int32(r))
 		f.upper.end()
 		s.basis[r] = int32(s.columns + r)
-		s.kept[s.columns+r] = 1
+		s.savedWeights[s.columns+r] = 1
 	}
 
 	f.turn(s.rows)
@@ -41,17 +41,17 @@ func (f *factor) clear(n int) {
 	f.pivot = zeros(f.pivot, n)
 	f.work, f.marked = zeros(f.work, n), zeros(f.marked, n)
 	f.rowCount, f.colCount = zeros(f.rowCount, n), zeros(f.colCount, n)
-	f.taken, f.done = zeros(f.taken, n), zeros(f.done, n)
+	f.hasPivotRow, f.hasPivotPlace = zeros(f.hasPivotRow, n), zeros(f.hasPivotPlace, n)
 }
 
 // begin counts the entries of the basis.
 func (f *factor) begin(s *Solver) {
 	n := s.rows
 	f.clear(n)
-	f.was = append(f.was[:0], s.basis...)
+	f.basisBefore = append(f.basisBefore[:0], s.basis...)
 
 	f.byRow.start = zeros(f.byRow.start, n+1)
-	for p, j := range f.was {
+	for p, j := range f.basisBefore {
 		rows, _ := s.entries(j)
 		f.colCount[p] = int32(len(rows))
 		for _, r := range rows {
@@ -75,7 +75,7 @@ func (f *factor) fill(s *Solver) {
 	next := zeros(f.next, len(f.rowCount))
 	copy(next, f.byRow.start)
 
-	for p, j := range f.was {
+	for p, j := range f.basisBefore {
 		rows, _ := s.entries(j)
 		for _, r := range rows {
 			f.byRow.at[next[r]] = int32(p)
@@ -119,17 +119,17 @@ func (f *factor) singletons(s *Solver) {
 
 // columnSingleton takes the one row that a column has left.
 func (f *factor) columnSingleton(s *Solver, p int32) {
-	if f.done[p] || f.colCount[p] != 1 {
+	if f.hasPivotPlace[p] || f.colCount[p] != 1 {
 		return
 	}
 
-	rows, values := s.entries(f.was[p])
-	at := slices.IndexFunc(rows, func(r int32) bool { return !f.taken[r] })
+	rows, values := s.entries(f.basisBefore[p])
+	at := slices.IndexFunc(rows, func(r int32) bool { return !f.hasPivotRow[r] })
 	if math.Abs(values[at]) < leastPivot {
 		return
 	}
 
-	f.take(s, p, rows[at], values[at])
+	f.addPivot(s, p, rows[at], values[at])
 	for i, r := range rows {
 		if i != at {
 			f.upper.add(r, values[i])
@@ -141,30 +141,30 @@ func (f *factor) columnSingleton(s *Solver, p int32) {
 
 // rowSingleton takes the one column that a row has left.
 func (f *factor) rowSingleton(s *Solver, r int32) {
-	if f.taken[r] || f.rowCount[r] != 1 {
+	if f.hasPivotRow[r] || f.rowCount[r] != 1 {
 		return
 	}
 
 	p := int32(-1)
 	for e := f.byRow.start[r]; e < f.byRow.start[r+1]; e++ {
-		if !f.done[f.byRow.at[e]] {
+		if !f.hasPivotPlace[f.byRow.at[e]] {
 			p = f.byRow.at[e]
 		}
 	}
 
-	rows, values := s.entries(f.was[p])
+	rows, values := s.entries(f.basisBefore[p])
 	pivot := values[slices.Index(rows, r)]
 	if math.Abs(pivot) < leastPivot {
 		return
 	}
 
-	f.take(s, p, r, pivot)
+	f.addPivot(s, p, r, pivot)
 	below := len(f.lower.at)
 
 	for i, other := range rows {
 		switch {
 		case other == r:
-		case f.taken[other]:
+		case f.hasPivotRow[other]:
 			f.upper.add(other, values[i])
 		default:
 			f.lower.add(other, values[i]/pivot)
@@ -188,17 +188,17 @@ func (f *factor) below(r int32, from int) {
 	}
 }
 
-// take makes an entry the next pivot.
-func (f *factor) take(s *Solver, p, r int32, pivot float64) {
-	f.done[p], f.taken[r] = true, true
+// addPivot makes an entry the next pivot.
+func (f *factor) addPivot(s *Solver, p, r int32, pivot float64) {
+	f.hasPivotPlace[p], f.hasPivotRow[r] = true, true
 	f.order = append(f.order, r)
 	f.pivot[r] = pivot
-	s.basis[r] = f.was[p]
+	s.basis[r] = f.basisBefore[p]
 
 	for e := f.byRow.start[r]; e < f.byRow.start[r+1]; e++ {
 		other := f.byRow.at[e]
 		f.colCount[other]--
-		if f.colCount[other] == 1 && !f.done[other] {
+		if f.colCount[other] == 1 && !f.hasPivotPlace[other] {
 			f.columns = append(f.columns, other)
 		}
 	}
@@ -207,7 +207,7 @@ func (f *factor) take(s *Solver, p, r int32, pivot float64) {
 // nucleus takes the pivots of what is left, sparse columns first.
 func (f *factor) nucleus(s *Solver) {
 	f.rest = f.rest[:0]
-	for p, done := range f.done {
+	for p, done := range f.hasPivotPlace {
 		if !done {
 			f.rest = append(f.rest, int32(p))
 		}
@@ -219,7 +219,7 @@ func (f *factor) nucleus(s *Solver) {
 
 	first := len(f.lowerOf)
 	for _, p := range f.rest {
-		rows, values := s.entries(f.was[p])
+		rows, values := s.entries(f.basisBefore[p])
 		f.hit = f.hit[:0]
 		for i, r := range rows {
 			f.spread(r, values[i])
@@ -259,14 +259,14 @@ func (f *factor) choose(s *Solver, p int32) {
 	const share = 0.1
 	most := 0.0
 	for _, r := range f.hit {
-		if !f.taken[r] {
+		if !f.hasPivotRow[r] {
 			most = max(most, math.Abs(f.work[r]))
 		}
 	}
 
 	best := int32(-1)
 	for _, r := range f.hit {
-		if f.taken[r] || math.Abs(f.work[r]) < share*most {
+		if f.hasPivotRow[r] || math.Abs(f.work[r]) < share*most {
 			continue
 		}
 		if best < 0 || f.rowCount[r] < f.rowCount[best] {
@@ -294,7 +294,7 @@ func (f *factor) store(s *Solver, p, r int32) {
 
 		switch {
 		case r < 0 || i == r || math.Abs(x) < tiny:
-		case f.taken[i]:
+		case f.hasPivotRow[i]:
 			f.upper.add(i, x)
 		default:
 			f.lower.add(i, x/pivot)
@@ -305,17 +305,17 @@ func (f *factor) store(s *Solver, p, r int32) {
 		return
 	}
 
-	f.done[p], f.taken[r] = true, true
+	f.hasPivotPlace[p], f.hasPivotRow[r] = true, true
 	f.order = append(f.order, r)
 	f.pivot[r] = pivot
-	s.basis[r] = f.was[p]
+	s.basis[r] = f.basisBefore[p]
 	f.upper.end()
 	f.below(r, below)
 }
 
 // turn writes the columns above the pivots down by rows.
 func (f *factor) turn(n int) {
-	count := zeros(f.turned.start, n+1)
+	count := zeros(f.transposed.start, n+1)
 	for _, r := range f.upper.at {
 		count[r+1]++
 	}
@@ -324,16 +324,16 @@ func (f *factor) turn(n int) {
 		count[r+1] += count[r]
 	}
 
-	f.turned.start = count
-	f.turned.at = zeros(f.turned.at, len(f.upper.at))
-	f.turned.value = zeros(f.turned.value, len(f.upper.at))
+	f.transposed.start = count
+	f.transposed.at = zeros(f.transposed.at, len(f.upper.at))
+	f.transposed.value = zeros(f.transposed.value, len(f.upper.at))
 	next := zeros(f.next, n)
 	copy(next, count)
 
 	for k, r := range f.order {
 		for e := f.upper.start[k]; e < f.upper.start[k+1]; e++ {
 			to := next[f.upper.at[e]]
-			f.turned.at[to], f.turned.value[to] = r, f.upper.value[e]
+			f.transposed.at[to], f.transposed.value[to] = r, f.upper.value[e]
 			next[f.upper.at[e]]++
 		}
 	}

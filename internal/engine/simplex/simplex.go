@@ -29,11 +29,11 @@ type Solver struct {
 	rows, columns int // columns without the logical ones
 
 	// The matrix as it was given; by columns and by rows once the programme is complete.
-	given  []triplet
-	start  []int32
-	rowOf  []int32
-	valOf  []float64
-	across [][]entry
+	triplets []triplet
+	start    []int32
+	rowOf    []int32
+	valOf    []float64
+	across   [][]entry
 
 	cost      []float64
 	lower     []float64
@@ -42,17 +42,17 @@ type Solver struct {
 	perturbed []float64 // the costs that are solved for
 	scale     float64   // of the perturbation
 
-	basis   []int32 // variable of each row; rows above columns are logical
-	place   []int32 // row of each variable, or -1
-	value   []float64
-	reduced []float64
-	weight  []float64
-	miss    []float64 // of each row, the square of what its variable misses its bounds by
-	first   []int32   // what rows began with
-	kept    []float64 // weight of each variable, while the basis is rearranged
-	factor  factor
-	shift   []float64 // what bounds moved since, per row of the right side
-	shifted []int32
+	basis        []int32 // variable of each row; rows above columns are logical
+	place        []int32 // row of each variable, or -1
+	value        []float64
+	reduced      []float64
+	weight       []float64
+	miss         []float64 // of each row, the square of what its variable misses its bounds by
+	first        []int32   // what rows began with
+	savedWeights []float64 // weight of each variable, while the basis is rearranged
+	factor       factor
+	shift        []float64 // what bounds moved since, per row of the right side
+	shifted      []int32
 
 	pivotRow  []float64
 	rowList   []int32
@@ -64,7 +64,7 @@ type Solver struct {
 	breaks    []candidate
 	objective float64
 	slope     float64 // of the objective in the step that is taken
-	left      float64 // of what the last row misses, the part that no variable outside the basis can mend
+	residual  float64 // of what the last row misses, the part that no variable outside the basis can mend
 	ray       float64 // sign of the pivot row as multipliers of the rows
 	Pivots    int     // in all, since Reset
 	since     int     // pivots since the factors were made
@@ -90,7 +90,7 @@ type candidate struct {
 // Reset empties the programme.
 func (s *Solver) Reset() {
 	s.rows, s.columns = 0, 0
-	s.given = s.given[:0]
+	s.triplets = s.triplets[:0]
 	s.scale = 1
 	s.cost, s.right = s.cost[:0], s.right[:0]
 	s.lower, s.upper = s.lower[:0], s.upper[:0]
@@ -118,7 +118,7 @@ func (s *Solver) AddColumn(cost, lower, upper float64) int {
 // AddEntry adds an entry of the matrix.
 func (s *Solver) AddEntry(column, row int, value float64) {
 	if value != 0 {
-		s.given = append(s.given, triplet{int32(column), int32(row), value})
+		s.triplets = append(s.triplets, triplet{int32(column), int32(row), value})
 	}
 }
 
@@ -207,7 +207,7 @@ func (s *Solver) allocate() {
 	all := s.columns + s.rows
 	s.basis, s.place = zeros(s.basis, s.rows), zeros(s.place, all)
 	s.value, s.reduced = zeros(s.value, all), zeros(s.reduced, all)
-	s.weight, s.kept = zeros(s.weight, s.rows), zeros(s.kept, all)
+	s.weight, s.savedWeights = zeros(s.weight, s.rows), zeros(s.savedWeights, all)
 	s.miss = zeros(s.miss, s.rows)
 	s.shift, s.shifted = zeros(s.shift, s.rows), s.shifted[:0]
 
@@ -217,10 +217,10 @@ func (s *Solver) allocate() {
 
 // arrange writes the matrix down by columns.
 func (s *Solver) arrange() {
-	all := len(s.given) + s.rows
+	all := len(s.triplets) + s.rows
 	s.start = zeros(s.start, s.columns+s.rows+1)
 	s.rowOf, s.valOf = zeros(s.rowOf, all), zeros(s.valOf, all)
-	for _, e := range s.given {
+	for _, e := range s.triplets {
 		s.start[e.column+1]++
 	}
 
@@ -229,7 +229,7 @@ func (s *Solver) arrange() {
 	}
 
 	// Filling moves each start to the next one's; they are moved back afterwards.
-	for _, e := range s.given {
+	for _, e := range s.triplets {
 		at := s.start[e.column]
 		s.rowOf[at], s.valOf[at] = e.row, e.value
 		s.start[e.column]++
@@ -239,7 +239,7 @@ func (s *Solver) arrange() {
 	s.start[0] = 0
 
 	for i := range s.rows {
-		at := len(s.given) + i
+		at := len(s.triplets) + i
 		s.rowOf[at], s.valOf[at] = int32(i), 1
 		s.start[s.columns+i+1] = int32(at + 1)
 	}
@@ -305,14 +305,14 @@ func (s *Solver) column(j int32, to []float64) {
 // rebuild makes the factors of the basis again, and all that follows from it.
 func (s *Solver) rebuild() {
 	for i, j := range s.basis {
-		s.kept[j] = s.weight[i]
+		s.savedWeights[j] = s.weight[i]
 		s.place[j] = -1
 	}
 
 	s.refactor()
 
 	for i, j := range s.basis {
-		s.weight[i] = s.kept[j]
+		s.weight[i] = s.savedWeights[j]
 		s.place[j] = int32(i)
 	}
 
@@ -362,8 +362,8 @@ func (s *Solver) multipliers() {
 
 // revalue works out the values of the basis from those outside it.
 func (s *Solver) revalue() {
-	left := s.pivotRow
-	copy(left, s.right)
+	leaving := s.pivotRow
+	copy(leaving, s.right)
 
 	for j := range s.columns {
 		if s.place[j] >= 0 || s.value[j] == 0 {
@@ -371,15 +371,15 @@ func (s *Solver) revalue() {
 		}
 
 		for k := s.start[j]; k < s.start[j+1]; k++ {
-			left[s.rowOf[k]] -= s.valOf[k] * s.value[j]
+			leaving[s.rowOf[k]] -= s.valOf[k] * s.value[j]
 		}
 	}
 
-	s.factor.ftran(left)
+	s.factor.ftran(leaving)
 
 	s.objective = 0
 	for i, j := range s.basis {
-		s.value[j] = left[i]
+		s.value[j] = leaving[i]
 	}
 
 	for j := range s.columns {

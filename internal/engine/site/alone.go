@@ -26,7 +26,7 @@ func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
 		return Result{}, false
 	}
 
-	least := p.Cars[0].aloneV2G().shortfall
+	least := p.Cars[0].leastReachV2G().shortfall
 	q := &s.slopes
 	q.pose(p, least)
 
@@ -39,16 +39,16 @@ func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
 	p.renew(to)
 
 	for t, e := range q.net {
-		to.Car[0][t] = snapped(e)
+		to.Car[0][t] = snap(e)
 	}
 
-	is := p.evaluate(to, q.net)
+	total := p.evaluate(to, q.net)
 
-	if is.worst > missed || is.shortfall > least+10*on || p.fuseBinds(q.net) {
+	if total.worst > shortfallTolerance || total.shortfall > least+10*on || p.fuseBinds(q.net) {
 		return Result{}, false
 	}
 
-	r := resultOf(is, found.Bound)
+	r := resultOf(total, found.Bound)
 	r.Nodes = 1
 
 	if !r.Met {
@@ -140,9 +140,9 @@ func (p *Problem) slopes() bool {
 	}
 
 	for t := range p.Load {
-		over := p.PV[t] - p.Load[t] - p.GridExport*p.Hours
+		excess := p.PV[t] - p.Load[t] - p.GridExport*p.Hours
 
-		if over > 0 && !p.Curtailable {
+		if excess > 0 && !p.Curtailable {
 			return false
 		}
 	}

@@ -24,8 +24,8 @@ type branching struct {
 	parts  [2]float64
 }
 
-// keep replaces the branching by a better one.
-func (b *branching) keep(score float64, first, second []change) {
+// offer replaces the branching by a better one.
+func (b *branching) offer(score float64, first, second []change) {
 	if score > b.score {
 		*b = branching{
 			halves: [2][]change{first, second},
@@ -46,7 +46,7 @@ func (s *search) violation() branching {
 	var best branching
 
 	for i := range m.rules {
-		m.broken(&m.rules[i], &best)
+		m.branchOnRule(&m.rules[i], &best)
 	}
 
 	for _, r := range m.reserves {
@@ -125,8 +125,8 @@ func (s *search) between(j int, low, high float64, best *branching) {
 // root is a column with its bounds at the root.
 func (m *model) root(j int) change { return change{j, m.lower[j], m.upper[j]} }
 
-// broken looks at a slot in which batteries may give no more than the building uses.
-func (m *model) broken(r *rule, best *branching) {
+// branchOnRule looks at a slot in which batteries may give no more than the building uses.
+func (m *model) branchOnRule(r *rule, best *branching) {
 	margin := m.lp.Value(r.margin)
 
 	if margin > -apart {
@@ -151,16 +151,16 @@ func (m *model) broken(r *rule, best *branching) {
 		return
 	}
 
-	kept := []change{{r.margin, 0, m.root(r.margin).upper}}
+	nonNegative := []change{{r.margin, 0, m.root(r.margin).upper}}
 	part := min(charge, -margin)
 
 	if charge < -margin {
-		best.keep(urgent+part, idle, kept)
+		best.offer(urgent+part, idle, nonNegative)
 
 		return
 	}
 
-	best.keep(urgent+part, kept, idle)
+	best.offer(urgent+part, nonNegative, idle)
 }
 
 // below looks for the first discharge of a car from below its reserve. Either it does not
@@ -179,7 +179,7 @@ func (m *model) below(r reserve, best *branching) {
 			continue
 		}
 
-		var idle, kept []change
+		var idle, withReserve []change
 
 		for i := range t + 1 {
 			if j := s.discharge[i].more; j >= 0 {
@@ -188,17 +188,17 @@ func (m *model) below(r reserve, best *branching) {
 		}
 
 		for i := max(0, t-1); i < len(s.stored); i++ {
-			kept = append(kept, change{s.stored[i], v.Reserve, v.Max})
+			withReserve = append(withReserve, change{s.stored[i], v.Reserve, v.Max})
 		}
 
-		best.keep(2*urgent, idle, kept)
+		best.offer(2*urgent, idle, withReserve)
 
 		return
 	}
 }
 
-// opposed finds two columns that must not both be in use.
-func (s *search) opposed() branching {
+// oppositeBranching finds two columns that must not both be in use.
+func (s *search) oppositeBranching() branching {
 	m := s.m
 	var best branching
 
@@ -219,10 +219,10 @@ func (s *search) opposed() branching {
 		}
 
 		if a < b {
-			best.keep(score, first, second)
+			best.offer(score, first, second)
 			best.parts = [2]float64{x, -y}
 		} else {
-			best.keep(score, second, first)
+			best.offer(score, second, first)
 			best.parts = [2]float64{-y, x}
 		}
 
@@ -239,7 +239,7 @@ func (m *model) extract(to *Plan) {
 		b := &m.p.Batteries[k]
 
 		for t := range m.balance {
-			to.Battery[k][t] = netted(
+			to.Battery[k][t] = netEnergy(
 				m.value(m.batteries[k].charge[t]),
 				m.value(m.batteries[k].discharge[t]),
 				b.ChargeEff,
@@ -250,12 +250,12 @@ func (m *model) extract(to *Plan) {
 
 	for k := range m.cars {
 		for t := range m.balance {
-			q := snapped(m.decided(m.cars[k].charge[t]))
+			q := snap(m.roundedEnergy(m.cars[k].charge[t]))
 
 			if v := m.p.Cars[k].V2G; v != nil {
-				q = netted(
+				q = netEnergy(
 					q,
-					snapped(m.value(m.cars[k].discharge[t])),
+					snap(m.value(m.cars[k].discharge[t])),
 					v.ChargeEff,
 					v.Efficient,
 				)
@@ -270,12 +270,12 @@ func (m *model) extract(to *Plan) {
 	}
 
 	for t := range m.heat {
-		to.Heat[t] = snapped(m.decided(m.heat[t]))
+		to.Heat[t] = snap(m.roundedEnergy(m.heat[t]))
 	}
 }
 
-// decided is the value of a draw with its binary rounded to 0 or 1.
-func (m *model) decided(d draw) float64 {
+// roundedEnergy is the value of a draw with its binary rounded to 0 or 1.
+func (m *model) roundedEnergy(d draw) float64 {
 	sum := 0.0
 
 	if d.on >= 0 {
@@ -289,8 +289,8 @@ func (m *model) decided(d draw) float64 {
 	return sum
 }
 
-// snapped is an energy; what is nearly 0 by rounding is 0.
-func snapped(q float64) float64 {
+// snap is an energy; what is nearly 0 by rounding is 0.
+func snap(q float64) float64 {
 	if math.Abs(q) < apart {
 		return 0
 	}
@@ -298,8 +298,8 @@ func snapped(q float64) float64 {
 	return q
 }
 
-// netted is what charging and discharging come to if only one of them is done.
-func netted(charge, discharge, chargeEff, eff float64) float64 {
+// netEnergy is what charging and discharging come to if only one of them is done.
+func netEnergy(charge, discharge, chargeEff, eff float64) float64 {
 	if charge <= 0 {
 		return -max(0, discharge)
 	}

@@ -25,10 +25,10 @@ func (m *model) addCuts() {
 			m.lp.AddEntry(j, row, c.values[i])
 		}
 
-		over := m.lp.AddColumn(0, 0, c.most)
-		m.lp.AddEntry(over, row, -1)
-		m.crash[row] = over
-		m.cutOver = append(m.cutOver, over)
+		slack := m.lp.AddColumn(0, 0, c.most)
+		m.lp.AddEntry(slack, row, -1)
+		m.crash[row] = slack
+		m.cutOver = append(m.cutOver, slack)
 	}
 }
 
@@ -58,21 +58,21 @@ func (m *model) tightenRoot(l limits, work int) {
 
 // keepTight drops the cuts that the solution does not need.
 func (m *model) keepTight() {
-	kept := m.cuts[:0]
+	tight := m.cuts[:0]
 
 	for i, c := range m.cuts {
 		if m.lp.Value(m.cutOver[i]) < 1e-7 {
-			kept = append(kept, c)
+			tight = append(tight, c)
 		}
 	}
 
-	m.cuts = kept
+	m.cuts = tight
 }
 
 // rebuild writes the model down with its cuts, and begins with the basis that was the last one.
 func (m *model) rebuild(l limits) {
 	pivots := m.lp.Pivots
-	m.warm = m.lp.Basis(m.warm[:0], m.plain)
+	m.warm = m.lp.Basis(m.warm[:0], m.baseColumns)
 	m.build(m.p, l, leastCost)
 	m.lp.Pivots = pivots
 }
@@ -91,7 +91,7 @@ func (m *model) separate(work int) int {
 
 		set := m.slotSetOf(t)
 		m.cutOff(set)
-		work -= set.tried
+		work -= set.combinations
 	}
 
 	return work
@@ -155,7 +155,7 @@ func (m *model) ruleBroken(t int) bool {
 	for i := range m.rules {
 		if m.rules[i].slot == t {
 			var b branching
-			m.broken(&m.rules[i], &b)
+			m.branchOnRule(&m.rules[i], &b)
 
 			return b.score > 0
 		}

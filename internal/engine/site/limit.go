@@ -34,7 +34,7 @@ func (p *Problem) limits(a *Plan) []Limit {
 			continue
 		}
 
-		own := min(short, c.alone().shortfall)
+		own := min(short, c.leastReach().shortfall)
 
 		if own >= 10*on {
 			found = append(found, Limit{k, c.reason(), own})

@@ -63,10 +63,10 @@ type model struct {
 
 	lower, upper []float64 // bounds of all columns at the root
 
-	cuts    []cut
-	cutOver []int // column of each cut's slack
-	plain   int   // columns without those
-	warm    []int32
+	cuts        []cut
+	cutOver     []int // column of each cut's slack
+	baseColumns int   // columns without those
+	warm        []int32
 }
 
 // chainRows are the rows of a device from slot to slot: what it stores, what counts its starts, and what counts its
@@ -168,7 +168,7 @@ func (m *model) build(p *Problem, l limits, g goal) {
 
 // begin adds the cuts, and completes the programme.
 func (m *model) begin() {
-	m.plain = m.lp.Columns()
+	m.baseColumns = m.lp.Columns()
 	m.addCuts()
 	m.lp.Start(m.crash)
 
@@ -192,18 +192,18 @@ func (m *model) grid() {
 		m.imported, m.exported = append(m.imported, into), append(m.exported, out)
 
 		if p.Curtailable && p.PV[t] > 0 {
-			less := m.lp.AddColumn(0, 0, p.PV[t])
-			m.lp.AddEntry(less, m.balance[t], -1)
+			curtailed := m.lp.AddColumn(0, 0, p.PV[t])
+			m.lp.AddEntry(curtailed, m.balance[t], -1)
 		}
 
 		m.pairs = append(m.pairs, pair{into, out})
 	}
 }
 
-// levels adds the rows and columns of stored energy, in which a slot keeps the share kept
-// of what was there: stored - kept x stored before - what flows = right.
+// levels adds the rows and columns of stored energy, in which a slot keeps the share retention
+// of what was there: stored - retention x stored before - what flows = right.
 func (m *model) levels(
-	kept float64,
+	retention float64,
 	right func(t int) float64,
 	bounds func(t int) (lower, upper float64),
 	terminal float64,
@@ -227,7 +227,7 @@ func (m *model) levels(
 		m.lp.AddEntry(stored[t], rows[t], 1)
 
 		if t+1 < n {
-			m.lp.AddEntry(stored[t], rows[t+1], -kept)
+			m.lp.AddEntry(stored[t], rows[t+1], -retention)
 		}
 
 		m.crash[rows[t]] = stored[t]

@@ -31,8 +31,8 @@ func (m *model) carsOf(l limits) {
 
 		m.numbers = nil
 		m.classRows, m.classOn = nil, nil
-		held := !l.together && l.shortfall != nil || c.V2G != nil
-		if held && c.oneSpeed() {
+		detailed := !l.together && l.shortfall != nil || c.V2G != nil
+		if detailed && c.oneSpeed() {
 			m.countCar(c)
 		}
 
@@ -117,7 +117,7 @@ func (m *model) countCar(c *Car) {
 	}
 
 	m.numbers = make([]share, len(m.balance))
-	for i, of := range slices.Concat(off, peak) {
+	for i, class := range slices.Concat(off, peak) {
 		row := m.row(0) // sum of on - count = 0
 		count := m.lp.AddColumn(0, float64(least[i]), float64(most[i]))
 		m.lp.AddEntry(count, row, -1)
@@ -126,8 +126,8 @@ func (m *model) countCar(c *Car) {
 		m.classRows, m.classOn = append(m.classRows, row), append(m.classOn, count)
 
 		for t := range m.numbers {
-			if c.most(t) == of.most && c.peak(t) == (i >= len(off)) {
-				m.numbers[t] = share{row, 1 / of.most}
+			if c.most(t) == class.most && c.peak(t) == (i >= len(off)) {
+				m.numbers[t] = share{row, 1 / class.most}
 			}
 		}
 	}
@@ -282,10 +282,10 @@ func (m *model) newChains(cost float64, levels []int, to *chainRows) *chain {
 }
 
 func (m *model) addTank(k *Tank) {
-	kept := 1 - k.Loss
+	retention := 1 - k.Loss
 	right := func(t int) float64 {
 		if t == 0 {
-			return kept*k.Init - k.Draw[0]
+			return retention*k.Init - k.Draw[0]
 		}
 
 		return -k.Draw[t]
@@ -293,7 +293,7 @@ func (m *model) addTank(k *Tank) {
 
 	bounds := func(int) (float64, float64) { return k.Min, k.Max }
 
-	rows, _ := m.levels(kept, right, bounds, k.Terminal)
+	rows, _ := m.levels(retention, right, bounds, k.Terminal)
 	starts := m.newChains(k.StartCost, rows, &m.water)
 
 	size := k.Element * m.p.Hours
@@ -346,12 +346,12 @@ func (m *model) addHeat(k *Heat) {
 	p := m.p
 	n := len(m.balance)
 	step := p.Hours / k.Capacity
-	kept := 1 - step/k.Resistance
+	retention := 1 - step/k.Resistance
 	right := func(t int) float64 {
 		gain := k.gain(t, step)
 
 		if t == 0 {
-			gain += kept * k.Init
+			gain += retention * k.Init
 		}
 
 		return gain
@@ -363,8 +363,8 @@ func (m *model) addHeat(k *Heat) {
 
 	m.constant += k.Terminal * k.Reference
 
-	rows, _ := m.levels(kept, right, bounds, k.Terminal)
-	m.discomfort(k, rows, kept)
+	rows, _ := m.levels(retention, right, bounds, k.Terminal)
+	m.discomfort(k, rows, retention)
 	starts := m.newChains(k.StartCost, rows, &m.warmth)
 
 	m.heat = make([]draw, n)
@@ -418,7 +418,7 @@ func (k *Heat) gain(t int, step float64) float64 {
 }
 
 // discomfort adds what the temperature lies below and above the band.
-func (m *model) discomfort(k *Heat, rows []int, kept float64) {
+func (m *model) discomfort(k *Heat, rows []int, retention float64) {
 	const widest = 200 // kelvin outside the band that a building can come to
 
 	for t, row := range rows {
@@ -433,7 +433,7 @@ func (m *model) discomfort(k *Heat, rows []int, kept float64) {
 			m.lp.AddEntry(outside, row, sign)
 
 			if t+1 < len(rows) {
-				m.lp.AddEntry(outside, rows[t+1], -sign*kept)
+				m.lp.AddEntry(outside, rows[t+1], -sign*retention)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (n *nearest) search() float64 {
 	}
 
 	n.reach()
-	n.take()
+	n.addPoint()
 	copy(n.at, n.points[0])
 
 	for range nearSteps {
@@ -38,7 +38,7 @@ func (n *nearest) search() float64 {
 			break
 		}
 
-		n.take()
+		n.addPoint()
 
 		if !n.project() {
 			break
@@ -70,8 +70,8 @@ func (n *nearest) reach() float64 {
 	return n.set.least(n.oracle, n.found) - origin
 }
 
-// take adds the point that was found.
-func (n *nearest) take() {
+// addPoint adds the point that was found.
+func (n *nearest) addPoint() {
 	p := make([]float64, len(n.from))
 
 	for i, x := range n.found {
@@ -122,18 +122,18 @@ func (n *nearest) project() bool {
 
 // drop takes out the points of no weight.
 func (n *nearest) drop(done bool) {
-	kept := 0
+	last := 0
 
 	for i, w := range n.weight {
 		if !done && w <= near {
 			continue
 		}
 
-		n.points[kept], n.weight[kept] = n.points[i], w
-		kept++
+		n.points[last], n.weight[last] = n.points[i], w
+		last++
 	}
 
-	n.points, n.weight = n.points[:kept], n.weight[:kept]
+	n.points, n.weight = n.points[:last], n.weight[:last]
 }
 
 func (n *nearest) combine() {

@@ -10,7 +10,7 @@ type polisher struct {
 	solver  battery.Solver
 	problem battery.Storage
 	load    []float64
-	held    []bool
+	fixed   []bool
 }
 
 // polishRounds is how often all batteries are planned again, one after the other.
@@ -19,7 +19,7 @@ const polishRounds = 3
 // polish plans the batteries of a plan that is not proven to be the best one again, and keeps what is cheaper. Where there
 // are several it also begins from batteries that do nothing, with each of them first.
 func (s *search) polish() {
-	if s.goal != leastCost || !s.has || s.best.cost-s.bound <= 2e-7*max(1, s.best.gross) {
+	if s.goal != leastCost || !s.hasPlan || s.best.cost-s.bound <= 2e-7*max(1, s.best.gross) {
 		return
 	}
 
@@ -65,20 +65,20 @@ func (s *search) replan(q *polisher, first int) {
 
 // keepCheaper takes the trial if it is a plan and costs less than the best one.
 func (s *search) keepCheaper() {
-	is := s.m.p.evaluate(&s.trial, s.net)
+	total := s.m.p.evaluate(&s.trial, s.net)
 
-	if is.worst > missed || is.cost >= s.best.cost {
+	if total.worst > shortfallTolerance || total.cost >= s.best.cost {
 		return
 	}
 
-	s.best = is
+	s.best = total
 	s.plan.copy(&s.trial)
 }
 
 // pose writes down one battery, to which all that other devices do is the home's load. It discharges nothing where it
 // would have to keep the rule that batteries do not serve cars.
 func (q *polisher) pose(p *Problem, a *Plan, k int) {
-	q.beside(p, a, k)
+	q.setOtherDraws(p, a, k)
 
 	b := &p.Batteries[k]
 	q.problem = battery.Storage{
@@ -92,7 +92,7 @@ func (q *polisher) pose(p *Problem, a *Plan, k int) {
 		Init:         b.Init,
 		Charge:       b.Charge * p.Hours,
 		Discharge:    b.Discharge * p.Hours,
-		Held:         q.held,
+		Held:         q.fixed,
 		ChargeEff:    b.ChargeEff,
 		DischargeEff: b.Efficient,
 		Wear:         b.Wear,
@@ -102,11 +102,11 @@ func (q *polisher) pose(p *Problem, a *Plan, k int) {
 	}
 }
 
-// beside fills what all but one battery draw, and the slots in which that gives nothing.
-func (q *polisher) beside(p *Problem, a *Plan, k int) {
+// setOtherDraws fills what all but one battery draw, and the slots in which that gives nothing.
+func (q *polisher) setOtherDraws(p *Problem, a *Plan, k int) {
 	q.load = buffer.Resize(q.load, p.Slots())
-	q.held = buffer.Resize(q.held, p.Slots())
-	clear(q.held)
+	q.fixed = buffer.Resize(q.fixed, p.Slots())
+	clear(q.fixed)
 
 	for t := range q.load {
 		q.load[t] = p.serves(a, t)
@@ -119,7 +119,7 @@ func (q *polisher) beside(p *Problem, a *Plan, k int) {
 
 		for _, x := range a.Car {
 			q.load[t] += x[t]
-			q.held[t] = q.held[t] || p.NoBatteryToCar && x[t] > on
+			q.fixed[t] = q.fixed[t] || p.NoBatteryToCar && x[t] > on
 		}
 	}
 }

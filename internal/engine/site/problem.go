@@ -177,16 +177,16 @@ func (k *Tank) counts(hours float64) (least, most []int) {
 // reach replaces the span of a count by that after slot t.
 func (k *Tank) reach(t, count int, hours float64, low, high []float64) {
 	const rounding = 1e-7
-	kept := 1 - k.Loss
+	retention := 1 - k.Loss
 	from, to := 1.0, 0.0
 
 	if low[count] <= high[count] {
-		from, to = low[count]*kept-k.Draw[t], high[count]*kept-k.Draw[t]
+		from, to = low[count]*retention-k.Draw[t], high[count]*retention-k.Draw[t]
 	}
 
 	if count > 0 && low[count-1] <= high[count-1] {
 		on := k.Element*hours - k.Draw[t]
-		a, b := low[count-1]*kept+on, high[count-1]*kept+on
+		a, b := low[count-1]*retention+on, high[count-1]*retention+on
 
 		if from <= to {
 			a, b = min(a, from), max(b, to)

@@ -179,8 +179,8 @@ func (s *search) branch(n *node) *Branch {
 	return &b
 }
 
-// divided keeps how a node was split.
-func (s *search) divided(n *node, cut *branching, first, second *node) {
+// recordDivision keeps how a node was split.
+func (s *search) recordDivision(n *node, cut *branching, first, second *node) {
 	if s.labels == nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (s *search) divided(n *node, cut *branching, first, second *node) {
 	a, b := cut.halves[0], cut.halves[1]
 	x, y := a[len(a)-1], b[len(b)-1]
 	lx, ly := s.labels[x.column], s.labels[y.column]
-	is := lx.branch(min(x.upper, y.upper))
+	bound := lx.branch(min(x.upper, y.upper))
 	swapped := false
 
 	switch {
@@ -196,19 +196,19 @@ func (s *search) divided(n *node, cut *branching, first, second *node) {
 		swapped = x.upper >= y.lower
 
 	case lx.split == SplitRule || lx.split == SplitReserve:
-		swapped, is = true, lx.branch(0)
-		is.Slot = s.labelOf(b).slot
+		swapped, bound = true, lx.branch(0)
+		bound.Slot = s.labelOf(b).slot
 
 	case ly.split == SplitRule || ly.split == SplitReserve:
-		is = ly.branch(0)
-		is.Slot = s.labelOf(a).slot
+		bound = ly.branch(0)
+		bound.Slot = s.labelOf(a).slot
 
 	default:
-		is.Split = SplitWay
+		bound.Split = SplitWay
 		swapped = lx.split == SplitGive
 	}
 
-	n.trace.branch = is
+	n.trace.branch = bound
 	n.trace.halves = [2]*node{first, second}
 
 	if swapped {
@@ -248,46 +248,46 @@ func (l label) branch(low float64) Branch {
 // labels are what columns are of the site.
 type labels map[int]label
 
-// set labels a column, if there is one.
-func (of labels) set(j int, split Split, device, slot int) {
+// add labels a column, if there is one.
+func (list labels) add(j int, split Split, device, slot int) {
 	if j >= 0 {
-		of[j] = label{split, device, slot}
+		list[j] = label{split, device, slot}
 	}
 }
 
 // draw labels the columns of a draw.
-func (of labels) draw(d draw, device, slot int) {
-	of.set(d.on, SplitDraw, device, slot)
-	of.set(d.more, SplitDraw, device, slot)
+func (list labels) draw(d draw, device, slot int) {
+	list.add(d.on, SplitDraw, device, slot)
+	list.add(d.more, SplitDraw, device, slot)
 }
 
 // labels are those of all columns that nodes change.
 func (m *model) labels() labels {
-	of := labels{}
-	m.labelStores(of)
+	list := labels{}
+	m.labelStores(list)
 
 	devices := append(append([]storage(nil), m.batteries...), m.cars...)
 	for t := range m.balance {
-		of.set(m.imported[t], SplitDraw, 0, t)
-		of.set(m.exported[t], SplitGive, 0, t)
+		list.add(m.imported[t], SplitDraw, 0, t)
+		list.add(m.exported[t], SplitGive, 0, t)
 
 		for k, d := range devices {
-			of.draw(d.charge[t], 1+k, t)
+			list.draw(d.charge[t], 1+k, t)
 
 			if d.discharge != nil {
-				of.set(d.discharge[t].more, SplitGive, 1+k, t)
+				list.add(d.discharge[t].more, SplitGive, 1+k, t)
 			}
 		}
 	}
 
 	for _, r := range m.rules {
-		of.set(r.margin, SplitRule, 0, r.slot)
+		list.add(r.margin, SplitRule, 0, r.slot)
 	}
 
 	next := 1 + len(devices)
 	for t, j := range m.tank {
-		of.set(j, SplitDraw, next, t)
-		of.set(m.counts[t], SplitCount, next, t)
+		list.add(j, SplitDraw, next, t)
+		list.add(m.counts[t], SplitCount, next, t)
 	}
 
 	if m.tank != nil {
@@ -295,21 +295,21 @@ func (m *model) labels() labels {
 	}
 
 	for t, d := range m.heat {
-		of.draw(d, next, t)
+		list.draw(d, next, t)
 	}
 
-	return of
+	return list
 }
 
 // labelStores labels what cars store, and how many slots of each class they are on in.
-func (m *model) labelStores(of labels) {
+func (m *model) labelStores(list labels) {
 	for k := range m.cars {
 		for t, j := range m.cars[k].stored {
-			of.set(j, SplitReserve, 1+len(m.batteries)+k, t)
+			list.add(j, SplitReserve, 1+len(m.batteries)+k, t)
 		}
 
 		for i, j := range m.cars[k].classOn {
-			of.set(j, SplitClass, 1+len(m.batteries)+k, i)
+			list.add(j, SplitClass, 1+len(m.batteries)+k, i)
 		}
 	}
 }
@@ -321,14 +321,14 @@ func (m *model) dual(y []float64) *Dual {
 			return nil
 		}
 
-		of := make([]float64, len(rows))
+		multipliers := make([]float64, len(rows))
 		for i, row := range rows {
 			if row >= 0 {
-				of[i] = y[row]
+				multipliers[i] = y[row]
 			}
 		}
 
-		return of
+		return multipliers
 	}
 
 	d := &Dual{

@@ -55,7 +55,7 @@ func spans(classes []class) []span {
 
 	for _, c := range classes {
 		var next []span
-		seen := map[int64]bool{}
+		known := map[int64]bool{}
 
 		for _, s := range all {
 			for n := range c.slots + 1 {
@@ -66,8 +66,8 @@ func spans(classes []class) []span {
 
 				// Sums of the same hours differ by rounding.
 				at := int64(math.Round(sum.most * perKWh))
-				if !seen[at] {
-					seen[at] = true
+				if !known[at] {
+					known[at] = true
 					next = append(next, sum)
 				}
 			}
@@ -83,11 +83,11 @@ func spans(classes []class) []span {
 	return all
 }
 
-// alone is the least shortfall of a car by itself and the least peak energy with it. It is
+// leastReach is the least shortfall of a car by itself and the least peak energy with it. It is
 // exact without discharge, unless there are too many sums, and not above the true values otherwise.
-func (c *Car) alone() reach {
+func (c *Car) leastReach() reach {
 	if c.V2G != nil {
-		return c.aloneV2G()
+		return c.leastReachV2G()
 	}
 
 	off, peak := spans(c.classes(false)), spans(c.classes(true))
@@ -104,10 +104,10 @@ func (c *Car) alone() reach {
 			}
 
 			most := min(c.Energy, a.most+b.most)
-			is := reach{max(0, c.Energy-most), max(b.least, most-a.most)}
+			result := reach{max(0, c.Energy-most), max(b.least, most-a.most)}
 
-			if is.better(best) {
-				best = is
+			if result.isBetter(best) {
+				best = result
 			}
 		}
 	}
@@ -132,16 +132,16 @@ func (c *Car) withoutLeast() reach {
 	return reach{c.Energy - most, max(0, most-off)}
 }
 
-// better puts shortfall first.
-func (r reach) better(than reach) bool {
-	if r.shortfall < than.shortfall-1e-9 {
+// isBetter puts shortfall first.
+func (r reach) isBetter(other reach) bool {
+	if r.shortfall < other.shortfall-1e-9 {
 		return true
 	}
 
-	return r.shortfall <= than.shortfall+1e-9 && r.peak < than.peak-1e-12
+	return r.shortfall <= other.shortfall+1e-9 && r.peak < other.peak-1e-12
 }
 
-func (c *Car) aloneV2G() reach {
+func (c *Car) leastReachV2G() reach {
 	stored := c.V2G.Arrival
 
 	for t := range c.Available {

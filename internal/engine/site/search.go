@@ -78,14 +78,14 @@ type search struct {
 	patience int // pivots allowed without a plan
 	soft     int // pivots after which a gap of softGap is good enough
 
-	plan  Plan // the best one
-	trial Plan
-	net   []float64
-	best  totals
-	has   bool
-	fuse  float64 // what one kW more of fuse is worth to the best plan, before polish
-	bound float64 // proven, once the search is done
-	root  float64 // bound of the root
+	plan    Plan // the best one
+	trial   Plan
+	net     []float64
+	best    totals
+	hasPlan bool
+	fuse    float64 // what one kW more of fuse is worth to the best plan, before polish
+	bound   float64 // proven, once the search is done
+	root    float64 // bound of the root
 
 	history history
 	reduced []float64 // reduced costs at the root
@@ -96,8 +96,8 @@ type search struct {
 	first   *node
 }
 
-// missed is by how much a plan may miss a limit through rounding.
-const missed = 9e-7
+// shortfallTolerance is by how much a plan may miss a limit through rounding.
+const shortfallTolerance = 9e-7
 
 // slack is what perturbation of the costs and rounding can add to a bound.
 func (s *search) slack() float64 { return s.m.lp.Slack() }
@@ -121,7 +121,7 @@ func (s *search) close() float64 {
 
 // cutoff is the objective at which a node is not worth looking at.
 func (s *search) cutoff() float64 {
-	if !s.has {
+	if !s.hasPlan {
 		return math.Inf(1)
 	}
 
@@ -145,10 +145,10 @@ func (s *search) run() {
 			return
 		}
 
-		current = s.next(s.look(current))
+		current = s.next(s.inspect(current))
 	}
 
-	if s.has {
+	if s.hasPlan {
 		s.polish()
 		s.bound = min(s.bound, s.goal.valueOf(s.best))
 	}
@@ -166,7 +166,7 @@ func (s *search) spent() bool {
 		return true
 	}
 
-	if s.has {
+	if s.hasPlan {
 		return s.m.lp.Pivots > s.limit
 	}
 
@@ -182,7 +182,7 @@ func (s *search) stop(current *node) {
 		s.bound = min(s.bound, n.bound)
 	}
 
-	if s.has {
+	if s.hasPlan {
 		s.bound = min(s.bound, s.goal.valueOf(s.best))
 	}
 }
@@ -196,7 +196,7 @@ func (s *search) next(child *node) *node {
 	for len(s.queue) > 0 {
 		n := heap.Pop(&s.queue).(*node)
 
-		if !s.has || n.bound < s.goal.valueOf(s.best)-s.close() {
+		if !s.hasPlan || n.bound < s.goal.valueOf(s.best)-s.close() {
 			return n
 		}
 
@@ -207,8 +207,8 @@ func (s *search) next(child *node) *node {
 	return nil
 }
 
-// look solves one node. It returns the more promising half, or nil if nothing is left of it.
-func (s *search) look(n *node) *node {
+// inspect solves one node. It returns the more promising half, or nil if nothing is left of it.
+func (s *search) inspect(n *node) *node {
 	status := s.solve(n)
 
 	if status == simplex.Infeasible {
@@ -231,7 +231,7 @@ func (s *search) look(n *node) *node {
 	}
 
 	if s.nodes == 1 {
-		s.rooted(n.bound)
+		s.setRootBound(n.bound)
 	}
 
 	cut := s.violation()
@@ -280,24 +280,24 @@ func (s *search) leaf(n *node) branching {
 		return branching{}
 	}
 
-	return s.opposed()
+	return s.oppositeBranching()
 }
 
 // offer reads the last solution as a plan and keeps it if it is the best one.
 func (s *search) offer() (float64, bool) {
 	s.m.extract(&s.trial)
 
-	is := s.m.p.evaluate(&s.trial, s.net)
+	total := s.m.p.evaluate(&s.trial, s.net)
 
-	if is.worst > missed {
+	if total.worst > shortfallTolerance {
 		return 0, false
 	}
 
-	value := s.goal.valueOf(is)
+	value := s.goal.valueOf(total)
 
-	if !s.has || value < s.goal.valueOf(s.best) {
-		s.has = true
-		s.best = is
+	if !s.hasPlan || value < s.goal.valueOf(s.best) {
+		s.hasPlan = true
+		s.best = total
 		s.fuse = s.m.fuseValue()
 		s.plan, s.trial = s.trial, s.plan
 		s.tighten()
@@ -326,14 +326,14 @@ func (s *search) split(n *node, cut branching) *node {
 		part:    cut.parts[1],
 	}
 
-	s.divided(n, &cut, first, second)
+	s.recordDivision(n, &cut, first, second)
 	heap.Push(&s.queue, second)
 
 	return first
 }
 
-// rooted keeps the reduced costs of the root.
-func (s *search) rooted(bound float64) {
+// setRootBound keeps the reduced costs of the root.
+func (s *search) setRootBound(bound float64) {
 	s.root = bound
 	s.reduced = make([]float64, len(s.m.lower))
 

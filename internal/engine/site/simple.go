@@ -18,12 +18,12 @@ func (p *Problem) simple(to *Plan, net []float64) (totals, bool) {
 	}
 
 	for k := range p.Cars {
-		p.Cars[k].take(p, to.Car[k], net)
+		p.Cars[k].useBest(p, to.Car[k], net)
 	}
 
-	is := p.evaluate(to, net)
+	total := p.evaluate(to, net)
 
-	return is, is.worst <= missed
+	return total, total.worst <= shortfallTolerance
 }
 
 // levels is a span of stored energy.
@@ -33,21 +33,21 @@ type levels struct{ low, high float64 }
 // schedule keeps it. What it draws is added to net, which is not to pass the fuse.
 func (k *Tank) late(on []bool, hours, fuse float64, net []float64) bool {
 	n := len(on)
-	kept := make([][]levels, n+1)
-	kept[n] = []levels{{k.Min, k.Max}}
+	reachable := make([][]levels, n+1)
+	reachable[n] = []levels{{k.Min, k.Max}}
 	energy := k.Element * hours
 
 	for t := n - 1; t >= 0; t-- {
-		kept[t] = k.before(kept[t+1], t, 0, nil)
+		reachable[t] = k.before(reachable[t+1], t, 0, nil)
 		if net[t]+energy <= fuse {
-			kept[t] = k.before(kept[t+1], t, energy, kept[t])
+			reachable[t] = k.before(reachable[t+1], t, energy, reachable[t])
 		}
 	}
 
 	stored := k.Init
 	for t := range on {
 		stored = stored*(1-k.Loss) - k.Draw[t]
-		if within(kept[t+1], stored) {
+		if within(reachable[t+1], stored) {
 			continue
 		}
 
@@ -55,7 +55,7 @@ func (k *Tank) late(on []bool, hours, fuse float64, net []float64) bool {
 		on[t] = true
 		net[t] += energy
 
-		if !within(kept[t+1], stored) || net[t] > fuse+missed {
+		if !within(reachable[t+1], stored) || net[t] > fuse+shortfallTolerance {
 			return false
 		}
 	}
@@ -135,7 +135,7 @@ func choices(off, peak []class) []choice {
 		var next []choice
 		for _, before := range all {
 			for n := range c.slots + 1 {
-				next = append(next, before.with(n, c, i >= len(off)))
+				next = append(next, before.addClass(n, c, i >= len(off)))
 			}
 		}
 
@@ -145,23 +145,23 @@ func choices(off, peak []class) []choice {
 	return all
 }
 
-// with is the choice with n slots of one more class.
-func (c choice) with(n int, of class, peak bool) choice {
+// addClass is the choice with n slots of one more class.
+func (c choice) addClass(n int, added class, peak bool) choice {
 	c.slots = append(slices.Clone(c.slots), n)
 	s := &c.off
 	if peak {
 		s = &c.peak
 	}
 
-	s.least += float64(n) * of.least
-	s.most += float64(n) * of.most
+	s.least += float64(n) * added.least
+	s.most += float64(n) * added.most
 
 	return c
 }
 
-// take has a car take what it comes to alone, as far as the fuse has it left. A car that may discharge takes all it can
+// useBest has a car take what it comes to alone, as far as the fuse has it left. A car that may discharge takes all it can
 // until its target, and one with too many choices of slots nothing.
-func (c *Car) take(p *Problem, x, net []float64) {
+func (c *Car) useBest(p *Problem, x, net []float64) {
 	if c.V2G != nil {
 		c.fill(p, x, net)
 
@@ -176,9 +176,9 @@ func (c *Car) take(p *Problem, x, net []float64) {
 	best, found := c.best(choices(off, peak))
 
 	rest := c.Energy - best.shortfall
-	for i, of := range slices.Concat(off, peak) {
+	for i, class := range slices.Concat(off, peak) {
 		if i < len(found.slots) {
-			rest -= c.start(p, x, net, of, i >= len(off), found.slots[i])
+			rest -= c.start(p, x, net, class, i >= len(off), found.slots[i])
 		}
 	}
 
@@ -198,8 +198,8 @@ func (c *Car) take(p *Problem, x, net []float64) {
 func (c *Car) best(all []choice) (reach, choice) {
 	best, found := reach{shortfall: c.Energy}, choice{}
 	for _, n := range all {
-		if is, ok := c.by(n); ok && is.better(best) {
-			best, found = is, n
+		if candidate, ok := c.by(n); ok && candidate.isBetter(best) {
+			best, found = candidate, n
 		}
 	}
 
@@ -209,17 +209,17 @@ func (c *Car) best(all []choice) (reach, choice) {
 // by is the best that a car comes to by a choice; false where that is more than it needs.
 func (c *Car) by(n choice) (reach, bool) {
 	most := min(c.Energy, n.off.most+n.peak.most)
-	is := reach{max(0, c.Energy-most), max(n.peak.least, most-n.off.most)}
+	candidate := reach{max(0, c.Energy-most), max(n.peak.least, most-n.off.most)}
 
-	return is, n.off.least+n.peak.least <= c.Energy+1e-9
+	return candidate, n.off.least+n.peak.least <= c.Energy+1e-9
 }
 
 // numbers are the least and the most slots of each class in which a car of one power can be on where it comes to the
 // best that it can alone, and any number where it may discharge. They are nil where there are too many choices.
 func (c *Car) numbers(off, peak []class) (least, most []int) {
 	if c.V2G != nil {
-		for _, of := range off {
-			most = append(most, of.slots)
+		for _, kind := range off {
+			most = append(most, kind.slots)
 		}
 
 		return make([]int, len(most)), most
@@ -233,8 +233,8 @@ func (c *Car) numbers(off, peak []class) (least, most []int) {
 	best, _ := c.best(all)
 
 	for _, n := range all {
-		is, ok := c.by(n)
-		if !ok || best.better(is) {
+		candidate, ok := c.by(n)
+		if !ok || best.isBetter(candidate) {
 			continue
 		}
 
@@ -254,14 +254,14 @@ func (c *Car) numbers(off, peak []class) (least, most []int) {
 func (c *Car) start(
 	p *Problem,
 	x, net []float64,
-	of class,
+	kind class,
 	peak bool,
-	wanted int,
+	count int,
 ) float64 {
 	var slots []int
 	for t := range x {
-		takes := c.most(t) == of.most && c.peak(t) == peak
-		if takes && net[t]+max(of.least, on) <= p.GridImport*p.Hours {
+		belongs := c.most(t) == kind.most && c.peak(t) == peak
+		if belongs && net[t]+max(kind.least, on) <= p.GridImport*p.Hours {
 			slots = append(slots, t)
 		}
 	}
@@ -269,8 +269,8 @@ func (c *Car) start(
 	slices.SortStableFunc(slots, func(a, b int) int { return cmp.Compare(p.Import[a], p.Import[b]) })
 	sum := 0.0
 
-	for _, t := range slots[:min(wanted, len(slots))] {
-		x[t] = max(of.least, 2*on)
+	for _, t := range slots[:min(count, len(slots))] {
+		x[t] = max(kind.least, 2*on)
 		net[t] += x[t]
 		sum += x[t]
 	}
@@ -287,54 +287,54 @@ func (c *Car) fill(p *Problem, x, net []float64) {
 	for t := range x {
 		least := max(c.Min*c.Available[t], 2*on)
 		spare := (missing + v.Max - v.Target) / v.ChargeEff
-		take := min(
+		energy := min(
 			c.most(t),
 			p.GridImport*p.Hours-net[t],
 			max(least, missing/v.ChargeEff),
 			spare,
 		)
 
-		if missing <= on || take < least {
+		if missing <= on || energy < least {
 			continue
 		}
 
-		x[t] = take
-		net[t] += take
-		missing -= take * v.ChargeEff
+		x[t] = energy
+		net[t] += energy
+		missing -= energy * v.ChargeEff
 	}
 
 	if missing > on {
-		c.giveFirst(p, x, net, missing)
+		c.dischargeFirst(p, x, net, missing)
 	}
 }
 
-// giveFirst has a car that its least power keeps from its target give energy in one slot, so that it takes its least in
+// dischargeFirst has a car that its least power keeps from its target give energy in one slot, so that it takes its least in
 // a later one and ends at the target. Of all pairs of slots in which it does nothing it takes the cheapest.
-func (c *Car) giveFirst(p *Problem, x, net []float64, missing float64) {
-	give, take := none, none
+func (c *Car) dischargeFirst(p *Problem, x, net []float64, missing float64) {
+	dischargeSlot, chargeSlot := none, none
 	cheapest := 0.0
 
 	for a := range x {
 		for b := a + 1; b < len(x); b++ {
-			gives, ok := c.exchanged(p, x, net, missing, a, b)
-			price := p.Import[b]*c.Min*c.Available[b] - p.Export[a]*gives
+			energy, ok := c.exchanged(p, x, net, missing, a, b)
+			price := p.Import[b]*c.Min*c.Available[b] - p.Export[a]*energy
 
-			if ok && (give < 0 || price < cheapest) {
-				give, take = a, b
+			if ok && (dischargeSlot < 0 || price < cheapest) {
+				dischargeSlot, chargeSlot = a, b
 				cheapest = price
 			}
 		}
 	}
 
-	if give < 0 {
+	if dischargeSlot < 0 {
 		return
 	}
 
-	x[give], _ = c.exchanged(p, x, net, missing, give, take)
-	x[give] = -x[give]
-	x[take] = c.Min * c.Available[take]
-	net[give] += x[give]
-	net[take] += x[take]
+	x[dischargeSlot], _ = c.exchanged(p, x, net, missing, dischargeSlot, chargeSlot)
+	x[dischargeSlot] = -x[dischargeSlot]
+	x[chargeSlot] = c.Min * c.Available[chargeSlot]
+	net[dischargeSlot] += x[dischargeSlot]
+	net[chargeSlot] += x[chargeSlot]
 }
 
 // exchanged is what a car gives in slot a if it takes its least in slot b and what is missing is stored then. It is false
@@ -347,10 +347,10 @@ func (c *Car) exchanged(
 ) (float64, bool) {
 	v := c.V2G
 	least := c.Min * c.Available[b]
-	gives := (least*v.ChargeEff - missing) * v.Efficient
+	discharged := (least*v.ChargeEff - missing) * v.Efficient
 	idle := x[a] == 0 && x[b] == 0 && c.most(b) > 0
 
-	if !idle || gives < v.MinDischarge*c.Available[a] || gives > v.Discharge*c.Available[a] {
+	if !idle || discharged < v.MinDischarge*c.Available[a] || discharged > v.Discharge*c.Available[a] {
 		return 0, false
 	}
 
@@ -359,7 +359,7 @@ func (c *Car) exchanged(
 		stored += x[t] * v.ChargeEff
 	}
 
-	grid := net[b]+least <= p.GridImport*p.Hours && net[a]-gives >= -p.GridExport*p.Hours
+	grid := net[b]+least <= p.GridImport*p.Hours && net[a]-discharged >= -p.GridExport*p.Hours
 
-	return gives, grid && stored-gives/v.Efficient >= v.Reserve
+	return discharged, grid && stored-discharged/v.Efficient >= v.Reserve
 }

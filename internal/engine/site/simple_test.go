@@ -81,7 +81,7 @@ func TestCar_OddRanges(t *testing.T) {
 		}
 
 		n := len(c.Available)
-		if is := c.alone(); is.shortfall > 1e-6 || is.peak > 0 {
+		if is := c.leastReach(); is.shortfall > 1e-6 || is.peak > 0 {
 			t.Errorf("least %g kW: it lacks %g kWh by itself, of 14.5 hours for 3", least, is.shortfall)
 		}
 
@@ -93,7 +93,7 @@ func TestCar_OddRanges(t *testing.T) {
 
 		var plan Plan
 		solver := Solver{Limit: 1000}
-		if r := solver.Solve(p, &plan); p.evaluate(&plan, make([]float64, n)).worst > missed {
+		if r := solver.Solve(p, &plan); p.evaluate(&plan, make([]float64, n)).worst > shortfallTolerance {
 			t.Errorf("least %g kW: %+v is no plan", least, r)
 		}
 	}
@@ -153,7 +153,7 @@ func TestSolve_Cut(t *testing.T) {
 	var plan Plan
 	solver := Solver{Limit: 1}
 	r := solver.Solve(p, &plan)
-	if math.IsInf(r.Bound, 0) || r.Bound > r.Cost+1e-6 || p.evaluate(&plan, make([]float64, n)).worst > missed {
+	if math.IsInf(r.Bound, 0) || r.Bound > r.Cost+1e-6 || p.evaluate(&plan, make([]float64, n)).worst > shortfallTolerance {
 		t.Errorf("%+v", r)
 	}
 }
@@ -166,7 +166,7 @@ func TestCar_OddHours(t *testing.T) {
 	}
 
 	n := len(c.Available)
-	if is := c.alone(); is.shortfall != 0 || is.peak != 0 {
+	if is := c.leastReach(); is.shortfall != 0 || is.peak != 0 {
 		t.Errorf("it lacks %g kWh by itself", is.shortfall)
 	}
 
@@ -178,7 +178,7 @@ func TestCar_OddHours(t *testing.T) {
 
 	var plan Plan
 	solver := Solver{Limit: 1000}
-	if r := solver.Solve(p, &plan); p.evaluate(&plan, make([]float64, n)).worst > missed {
+	if r := solver.Solve(p, &plan); p.evaluate(&plan, make([]float64, n)).worst > shortfallTolerance {
 		t.Errorf("%+v is no plan", r)
 	}
 }

@@ -82,7 +82,7 @@ func (b *Battery) evaluate(s *totals, x, net []float64) {
 }
 
 func (c *Car) evaluate(s *totals, x, net []float64) {
-	was := false
+	wasOn := false
 	sum := 0.0
 
 	for t, q := range x {
@@ -90,11 +90,11 @@ func (c *Car) evaluate(s *totals, x, net []float64) {
 
 		charges := q > on
 
-		if charges && !was {
+		if charges && !wasOn {
 			s.add(c.StartCost)
 		}
 
-		was = charges
+		wasOn = charges
 		sum += max(q, 0)
 
 		if charges && c.peak(t) {
@@ -143,7 +143,7 @@ func (c *Car) evaluateV2G(s *totals, x []float64) {
 }
 
 func (k *Tank) evaluate(s *totals, x []bool, hours float64, net []float64) {
-	stored, was := k.Init, false
+	stored, wasOn := k.Init, false
 
 	for t, on := range x {
 		stored = stored*(1-k.Loss) - k.Draw[t]
@@ -152,12 +152,12 @@ func (k *Tank) evaluate(s *totals, x []bool, hours float64, net []float64) {
 			stored += k.Element * hours
 			net[t] += k.Element * hours
 
-			if !was {
+			if !wasOn {
 				s.add(k.StartCost)
 			}
 		}
 
-		was = on
+		wasOn = on
 		s.miss(max(k.Min-stored, stored-k.Max))
 	}
 
@@ -172,18 +172,18 @@ func (k *Heat) next(t int, hours, temperature, q float64) float64 {
 }
 
 func (k *Heat) evaluate(s *totals, x []float64, hours float64, net []float64) {
-	temperature, was := k.Init, false
+	temperature, wasOn := k.Init, false
 
 	for t, q := range x {
 		net[t] += q
 
 		runs := q > on
 
-		if runs && !was {
+		if runs && !wasOn {
 			s.add(k.StartCost)
 		}
 
-		was = runs
+		wasOn = runs
 		s.miss(max(-q, q-k.Max*hours))
 
 		if runs {

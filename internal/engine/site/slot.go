@@ -6,7 +6,7 @@ import "math"
 // at least 0, that goes to the site (gives) or comes from it.
 type mode struct {
 	least, most float64
-	gives       bool
+	discharges  bool
 	energy      int // coordinate of the energy above from, or none
 	from        float64
 	on          int  // coordinate that is 1 in this mode, or none
@@ -24,9 +24,9 @@ type slotSet struct {
 	load    float64 // what batteries may serve while a car charges
 	rule    bool
 
-	choice []int
-	items  []slotItem
-	tried  int // combinations of modes, for the work allowed
+	choice       []int
+	items        []slotItem
+	combinations int // combinations of modes, for the work allowed
 }
 
 // slotItem is an energy as a part of the balance, from least to most, with what a kWh more
@@ -50,9 +50,9 @@ func (m *model) slotSetOf(t int) *slotSet {
 	m.addGridModes(s, t)
 
 	for _, b := range m.batteries {
-		give := modeOf(b.discharge[t], true)
-		give.ruled = true
-		s.add(modeOf(b.charge[t], false), give)
+		discharge := modeOf(b.discharge[t], true)
+		discharge.ruled = true
+		s.add(modeOf(b.charge[t], false), discharge)
 	}
 
 	for _, c := range m.cars {
@@ -70,10 +70,10 @@ func (m *model) addGridModes(s *slotSet, t int) {
 	in, out := m.imported[t], m.exported[t]
 	s.add(
 		mode{
-			most:   m.upper[in],
-			gives:  true,
-			energy: in,
-			on:     none,
+			most:       m.upper[in],
+			discharges: true,
+			energy:     in,
+			on:         none,
 		},
 		mode{
 			most:   m.upper[out],
@@ -150,13 +150,13 @@ func (m *model) addCarModes(s *slotSet, c *storage, t int) {
 }
 
 // modeOf is a draw in use.
-func modeOf(d draw, gives bool) mode {
+func modeOf(d draw, discharges bool) mode {
 	x := mode{
-		least:  d.least,
-		most:   d.most,
-		gives:  gives,
-		energy: d.more,
-		on:     d.on,
+		least:      d.least,
+		most:       d.most,
+		discharges: discharges,
+		energy:     d.more,
+		on:         d.on,
 	}
 
 	if d.on >= 0 {
@@ -196,7 +196,7 @@ func (s *slotSet) least(weight, point []float64) float64 {
 	clear(s.choice)
 
 	for {
-		s.tried++
+		s.combinations++
 		if v := s.fill(weight); v < best {
 			best = v
 			s.point(point)
@@ -294,7 +294,7 @@ func (s *slotSet) enter(weight []float64) (value float64, charges bool) {
 		item.slope = slope
 		value += slope * (x.least - x.from)
 
-		if !x.gives {
+		if !x.discharges {
 			item.least, item.most = -x.most, -x.least
 			item.slope = -slope
 			value += slope * (x.most - x.least)

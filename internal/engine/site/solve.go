@@ -66,9 +66,9 @@ func (s *Solver) solve(p *Problem, to *Plan) Result {
 	l := limits{}
 
 	for k := range p.Cars {
-		is := p.Cars[k].alone()
-		l.shortfall = append(l.shortfall, is.shortfall)
-		l.peakSum += is.peak
+		best := p.Cars[k].leastReach()
+		l.shortfall = append(l.shortfall, best.shortfall)
+		l.peakSum += best.peak
 	}
 
 	found, energy, pivots := s.best(p, l, limit)
@@ -87,7 +87,7 @@ func (s *Solver) best(p *Problem, l limits, limit int) (*search, float64, int) {
 	// first two goals are reached.
 	found := s.search(p, l, leastCost, limit, nil)
 	pivots := s.model.lp.Pivots
-	if found.has {
+	if found.hasPlan {
 		return found, 0, pivots
 	}
 
@@ -106,8 +106,8 @@ func (s *Solver) best(p *Problem, l limits, limit int) (*search, float64, int) {
 // result is what the best plan of a search comes to. Without a plan neither Met nor Optimal is set, but None.
 func (s *search) result() Result {
 	r := resultOf(s.best, s.bound)
-	r.Met, r.Optimal = r.Met && s.has, r.Optimal && s.has
-	r.None = !s.has
+	r.Met, r.Optimal = r.Met && s.hasPlan, r.Optimal && s.hasPlan
+	r.None = !s.hasPlan
 	r.FuseValue = s.fuse
 	r.Nodes = s.nodes
 
@@ -115,15 +115,15 @@ func (s *search) result() Result {
 }
 
 // resultOf is what a plan comes to, whose cost has a lower bound.
-func resultOf(is totals, bound float64) Result {
+func resultOf(figures totals, bound float64) Result {
 	return Result{
-		Cost:      is.cost,
-		Bound:     min(bound, is.cost),
-		Gross:     is.gross,
-		Shortfall: is.shortfall,
-		Peak:      is.peak,
-		Met:       is.shortfall < 10*on,
-		Optimal:   is.cost-bound <= 1e-6*max(1, is.gross),
+		Cost:      figures.cost,
+		Bound:     min(bound, figures.cost),
+		Gross:     figures.gross,
+		Shortfall: figures.shortfall,
+		Peak:      figures.peak,
+		Met:       figures.shortfall < 10*on,
+		Optimal:   figures.cost-bound <= 1e-6*max(1, figures.gross),
 	}
 }
 
@@ -163,8 +163,8 @@ func (s *Solver) first(
 // seed is a search that knows a simple plan; nil where there is none.
 func (p *Problem) seed() *search {
 	s := &search{net: make([]float64, p.Slots())}
-	s.best, s.has = p.simple(&s.plan, s.net)
-	if !s.has {
+	s.best, s.hasPlan = p.simple(&s.plan, s.net)
+	if !s.hasPlan {
 		return nil
 	}
 
@@ -228,9 +228,9 @@ func (s *Solver) search(
 		found.patience = 3 * limit
 	}
 
-	if before != nil && before.has {
+	if before != nil && before.hasPlan {
 		found.plan, found.best = before.plan, before.best
-		found.has = true
+		found.hasPlan = true
 	} else if g == leastShortfall {
 		found.idle()
 	}
@@ -250,10 +250,10 @@ func (s *Solver) search(
 
 // idle takes the plan in which nothing is done, if it is one.
 func (s *search) idle() {
-	is := s.m.p.evaluate(&s.trial, s.net)
+	total := s.m.p.evaluate(&s.trial, s.net)
 
-	if is.worst <= missed {
-		s.best, s.has = is, true
+	if total.worst <= shortfallTolerance {
+		s.best, s.hasPlan = total, true
 		s.plan, s.trial = s.trial, s.plan
 	}
 }

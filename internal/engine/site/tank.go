@@ -29,7 +29,7 @@ func (k *Tank) Breach(hours float64) (Breach, bool) {
 
 	for t := range n {
 		coldest, hottest := math.Inf(1), math.Inf(-1)
-		kept := false
+		isMet := false
 
 		for i := t + 1; i >= 0; i-- {
 			free.reach(t, i, hours, low, high)
@@ -39,10 +39,10 @@ func (k *Tank) Breach(hours float64) (Breach, bool) {
 			}
 
 			coldest, hottest = min(coldest, low[i]), max(hottest, high[i])
-			kept = k.clamp(&low[i], &high[i]) || kept
+			isMet = k.clamp(&low[i], &high[i]) || isMet
 		}
 
-		if !kept {
+		if !isMet {
 			return k.breach(t, coldest, hottest), true
 		}
 	}

@@ -30,7 +30,7 @@ func DrawnIn(slot int, daily flex.WattHours) int {
 // Used is the heat in Wh that leaves a tank in a part of an hour, lost and drawn, with so much drawn in the day.
 func Used(s flex.Span, daily flex.WattHours) int {
 	hour := s.From.In(flex.London).Hour()
-	drawn := int64(daily) * int64(hourly[hour]) / 100 // in an hour
-	lost := int64(DailyLoss) / 24
-	return int((drawn + lost) * int64(s.Len()/time.Second) / 3600)
+	hot := int64(daily) * int64(hourly[hour]) / 100 // in an hour
+	loss := int64(DailyLoss) / 24
+	return int((hot + loss) * int64(s.Len()/time.Second) / 3600)
 }

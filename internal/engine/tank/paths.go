@@ -8,7 +8,7 @@ import (
 )
 
 // Paths is all that the element may do. In some slots, by their places, it is on or off as is given.
-func (p *Problem) Paths(given map[int]bool) *paths.Graph {
+func (p *Problem) Paths(allowed map[int]bool) *paths.Graph {
 	g := paths.New()
 	levels := []int{min(max(p.Init, p.Floor), p.Top)}
 
@@ -16,7 +16,7 @@ func (p *Problem) Paths(given map[int]bool) *paths.Graph {
 		var steps []paths.Step
 		var reached []int
 		for from, level := range levels {
-			for _, on := range p.mayBe(t, given) {
+			for _, on := range p.isAllowed(t, allowed) {
 				s := p.after(
 					t,
 					state{level: level},
@@ -41,12 +41,12 @@ func (p *Problem) Paths(given map[int]bool) *paths.Graph {
 	return g
 }
 
-// mayBe is what the element may be in a slot.
-func (p *Problem) mayBe(
+// isAllowed is what the element may be in a slot.
+func (p *Problem) isAllowed(
 	t int,
-	given map[int]bool,
+	allowed map[int]bool,
 ) []bool {
-	on, fixed := given[t]
+	on, fixed := allowed[t]
 	if fixed {
 		return []bool{on}
 	}

@@ -60,30 +60,30 @@ type state struct {
 
 // Solve returns the best plan.
 func Solve(p *Problem) Plan {
-	reached := make([][]state, len(p.Slots)+1)
+	states := make([][]state, len(p.Slots)+1)
 	first := state{level: min(max(p.Init, p.Floor), p.Top), on: p.On}
-	reached[0] = []state{first}
+	states[0] = []state{first}
 
 	for t := range p.Slots {
 		var on []state
-		off := p.allAfter(t, reached[t], false)
+		off := p.allAfter(t, states[t], false)
 		if !p.Slots[t].Closed {
-			on = p.allAfter(t, reached[t], true)
+			on = p.allAfter(t, states[t], true)
 		}
 
-		reached[t+1] = bestOfEach(off, on)
+		states[t+1] = bestOfEach(off, on)
 	}
 
-	last := reached[len(p.Slots)]
+	last := states[len(p.Slots)]
 	end := 0
 	for i := range last {
 		last[i].cost -= p.Worth * float64(last[i].level) / 1000
-		if better(&last[i], &last[end]) {
+		if isBetter(&last[i], &last[end]) {
 			end = i
 		}
 	}
 
-	return trace(reached, end)
+	return trace(states, end)
 }
 
 // Run follows a plan that is given, with its shortfall and cost. An element in a closed slot is off.
@@ -155,7 +155,7 @@ func (p *Problem) allAfter(t int, before []state, on bool) []state {
 // bestOfEach merges the states in which the element is off and those in which it is on, each in the order of their levels, and
 // leaves the best of all that are alike.
 func bestOfEach(off, on []state) []state {
-	kept := make([]state, 0, len(off)+len(on))
+	best := make([]state, 0, len(off)+len(on))
 	for len(off) > 0 || len(on) > 0 {
 		least := &off
 		if len(off) == 0 || len(on) > 0 && on[0].level < off[0].level {
@@ -164,20 +164,20 @@ func bestOfEach(off, on []state) []state {
 
 		s := (*least)[0]
 		*least = (*least)[1:]
-		n := len(kept)
-		alike := n > 0 && kept[n-1].level == s.level && kept[n-1].on == s.on
+		n := len(best)
+		alike := n > 0 && best[n-1].level == s.level && best[n-1].on == s.on
 		if !alike {
-			kept = append(kept, s)
-		} else if better(&s, &kept[n-1]) {
-			kept[n-1] = s
+			best = append(best, s)
+		} else if isBetter(&s, &best[n-1]) {
+			best[n-1] = s
 		}
 	}
 
-	return kept
+	return best
 }
 
-// better reports whether a state is worth more than another one.
-func better(a, b *state) bool {
+// isBetter reports whether a state is worth more than another one.
+func isBetter(a, b *state) bool {
 	if a.short != b.short {
 		return a.short < b.short
 	}
@@ -185,9 +185,9 @@ func better(a, b *state) bool {
 }
 
 // trace reads the plan that leads to one of the last states.
-func trace(reached [][]state, end int) Plan {
-	n := len(reached) - 1
-	last := &reached[n][end]
+func trace(states [][]state, end int) Plan {
+	n := len(states) - 1
+	last := &states[n][end]
 	plan := Plan{
 		On:    make([]bool, n),
 		Level: make([]int, n),
@@ -197,7 +197,7 @@ func trace(reached [][]state, end int) Plan {
 	}
 
 	for t := n; t > 0; t-- {
-		s := &reached[t][end]
+		s := &states[t][end]
 		plan.On[t-1], plan.Level[t-1] = s.on, s.level
 		plan.Heat[t-1] = s.heat
 		end = s.from

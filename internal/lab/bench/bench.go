@@ -118,8 +118,8 @@ func Print(out io.Writer, rows []Row) error {
 	return w.Flush()
 }
 
-// timed is one sample problem, planned.
-type timed struct {
+// timedRun is one sample problem, planned.
+type timedRun struct {
 	excess float64
 	micros float64
 	allocs float64
@@ -132,7 +132,7 @@ func families() ([]Row, error) {
 		return nil, err
 	}
 
-	byFamily := map[string][]timed{}
+	byFamily := map[string][]timedRun{}
 	var w problem.Scratch
 	for _, s := range samples {
 		p, err := problem.Decode(s.Line)
@@ -145,7 +145,7 @@ func families() ([]Row, error) {
 			p.Family == "battery-convex" && p.Slots() > 48 {
 			continue
 		}
-		t := timed{micros: math.Inf(1)}
+		t := timedRun{micros: math.Inf(1)}
 		p.Plan(&w)
 		if err := p.Check(&w); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.ID, err)
@@ -196,29 +196,29 @@ func clock(f func()) (micros, allocs float64) {
 }
 
 // rows holds a family's target against its samples.
-func (f *familyTarget) rows(got []timed) []Row {
-	if len(got) == 0 {
+func (f *familyTarget) rows(runs []timedRun) []Row {
+	if len(runs) == 0 {
 		return nil
 	}
 
-	worst := slices.MaxFunc(got, func(a, b timed) int {
+	worst := slices.MaxFunc(runs, func(a, b timedRun) int {
 		return cmp.Compare(a.excess, b.excess)
 	}).excess
 
 	mean, allocs := 0.0, 0.0
-	for _, t := range got {
-		mean += max(0, t.excess) / float64(len(got))
+	for _, t := range runs {
+		mean += max(0, t.excess) / float64(len(runs))
 		allocs = max(allocs, t.allocs)
 	}
 
-	slices.SortFunc(got, func(a, b timed) int {
+	slices.SortFunc(runs, func(a, b timedRun) int {
 		return cmp.Compare(a.micros, b.micros)
 	})
 
-	median, slowest := got[len(got)/2].micros, got[len(got)-1].micros
+	median, slowest := runs[len(runs)/2].micros, runs[len(runs)-1].micros
 
 	var rows []Row
-	rows = append(rows, f.exactness(len(got), mean, worst))
+	rows = append(rows, f.exactness(len(runs), mean, worst))
 	if f.median > 0 {
 		rows = append(rows, Row{
 			f.family + ": median",
@@ -247,10 +247,10 @@ func (f *familyTarget) rows(got []timed) []Row {
 
 // exactness is the row on how far samples are above their optimum, in pence.
 func (f *familyTarget) exactness(samples int, mean, worst float64) Row {
-	what := fmt.Sprintf("%s, %d samples: excess", f.family, samples)
+	label := fmt.Sprintf("%s, %d samples: excess", f.family, samples)
 	if f.excess > 0 {
 		return Row{
-			What: what,
+			What: label,
 			Target: fmt.Sprintf(
 				"mean <= %g p, worst <= %g p",
 				f.meanExcess,
@@ -262,7 +262,7 @@ func (f *familyTarget) exactness(samples int, mean, worst float64) Row {
 	}
 
 	return Row{
-		What: what, Target: "every one optimal to 1e-6 p",
+		What: label, Target: "every one optimal to 1e-6 p",
 		Here: fmt.Sprintf("at most %.1e p", max(0, worst)), Met: worst <= 1e-6,
 	}
 }
@@ -362,7 +362,7 @@ func (f *fleetTarget) run() ([]Row, error) {
 // next plan starts from this one's prices.
 func (f *fleetTarget) measure(
 	p *fleet.Problem,
-	what string,
+	label string,
 	seconds, gap, megabytes float64,
 ) (Row, error) {
 	runtime.GC()
@@ -380,17 +380,17 @@ func (f *fleetTarget) measure(
 	}
 
 	p.Start = a.Prices
-	reached := (a.Cost - a.Bound) / a.Turnover
+	relativeGap := (a.Cost - a.Bound) / a.Turnover
 	r := Row{
-		What:   what,
+		What:   label,
 		Target: fmt.Sprintf("<= %g s, gap <= %g %%", seconds, 100*gap),
 		Here: fmt.Sprintf(
 			"%.2f s, gap %.3f %%, %.0f MB, no cap exceeded",
 			took,
-			100*reached,
+			100*relativeGap,
 			used,
 		),
-		Met: took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
+		Met: took <= seconds && relativeGap <= gap && (megabytes == 0 || used <= megabytes),
 	}
 
 	if megabytes > 0 {

@@ -10,14 +10,14 @@ func TestBench_Rows(t *testing.T) {
 	f := familyTarget{family: "f", meanExcess: 0.1, excess: 0.5, median: 2, worst: 10}
 	for _, c := range []struct {
 		name string
-		got  []timed
+		got  []timedRun
 		met  string // of mean and worst excess, median, worst, allocations
 	}{
-		{"all met", []timed{{0, 1, 0}, {0.2, 2, 0}, {0, 10, 0}}, "yyyy"},
-		{"a mean too high", []timed{{0.2, 1, 0}, {0.2, 1, 0}}, "nyyy"},
-		{"one too far off", []timed{{0.6, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, "nyyy"},
-		{"too slow", []timed{{0, 3, 0}, {0, 3, 0}, {0, 11, 0}}, "ynny"},
-		{"it allocates", []timed{{0, 1, 0.5}}, "yyyn"},
+		{"all met", []timedRun{{0, 1, 0}, {0.2, 2, 0}, {0, 10, 0}}, "yyyy"},
+		{"a mean too high", []timedRun{{0.2, 1, 0}, {0.2, 1, 0}}, "nyyy"},
+		{"one too far off", []timedRun{{0.6, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, "nyyy"},
+		{"too slow", []timedRun{{0, 3, 0}, {0, 3, 0}, {0, 11, 0}}, "ynny"},
+		{"it allocates", []timedRun{{0, 1, 0.5}}, "yyyn"},
 		{"no samples", nil, ""},
 	} {
 		met := ""

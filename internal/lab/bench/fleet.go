@@ -16,7 +16,7 @@ import (
 func mixedFleets() ([]Row, error) {
 	var rows []Row
 	for _, m := range []struct {
-		what   string
+		label  string
 		target float64
 		shape  sample.Shape
 	}{
@@ -65,7 +65,7 @@ func mixedFleets() ([]Row, error) {
 		}
 
 		rows = append(rows, Row{
-			What:   fmt.Sprintf("%d %s", fleets, m.what),
+			What:   fmt.Sprintf("%d %s", fleets, m.label),
 			Target: fmt.Sprintf("excess <= %g %% of turnover", 100*m.target),
 			Here: fmt.Sprintf(
 				"proven <= %.5f %%, slowest %.2f s",
@@ -85,17 +85,17 @@ func pushChoice(prices []float64) Row {
 	const week, noon = 7 * 48, 24
 	rule := wave.Study{Rule: wave.DefaultRule}
 	every := wave.Study{}
-	none := wave.Study{Rule: wave.Rule{Saving: 1e9}}
+	noPushes := wave.Study{Rule: wave.Rule{Saving: 1e9}}
 	d := random.Source(81)
 
 	for day := week + noon; day+96 < len(prices); day += week {
 		cars := wave.SampleCars(&d, 300)
-		for _, s := range []*wave.Study{&rule, &every, &none} {
+		for _, s := range []*wave.Study{&rule, &every, &noPushes} {
 			s.Day(prices, day, cars)
 		}
 	}
 
-	pushed, kept := float64(rule.Pushed)/float64(rule.Assets), (none.Cost-rule.Cost)/(none.Cost-every.Cost)
+	pushed, savingShare := float64(rule.Pushed)/float64(rule.Assets), (noPushes.Cost-rule.Cost)/(noPushes.Cost-every.Cost)
 
 	return Row{
 		What:   "push choice, half-hourly price updates of 2018",
@@ -103,8 +103,8 @@ func pushChoice(prices []float64) Row {
 		Here: fmt.Sprintf(
 			"%.1f %% of the cars, %.0f %% of the saving",
 			100*pushed,
-			100*kept,
+			100*savingShare,
 		),
-		Met: pushed <= 0.05 && kept >= 0.9,
+		Met: pushed <= 0.05 && savingShare >= 0.9,
 	}
 }

@@ -55,9 +55,9 @@ func potential(c *piecewise.Curve, scale, shift float64) Potential {
 // OfStorage makes the proof of the bound of what SolveStorage plans: the worth of what is
 // stored where that is enough, else the values that SolveStorage itself goes back by.
 func OfStorage(w *battery.Solver, p *battery.Storage) Proof {
-	worth := make([]float64, len(p.Import))
-	if w.Duals(p, worth) {
-		return Proof{Worth: worth}
+	marginal := make([]float64, len(p.Import))
+	if w.Duals(p, marginal) {
+		return Proof{Worth: marginal}
 	}
 
 	values := w.CostToGo(p)

@@ -22,17 +22,17 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	q.Load(p)
 	n := len(p.Import)
 	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
-	var did, now [battery.ModeCount]piecewise.Curve
-	after := leftOver(p, lo, hi)
+	var chosenCurves, now [battery.ModeCount]piecewise.Curve
+	after := remainingValue(p, lo, hi)
 	proof := Proof{Modes: make([][]Potential, n+1)}
 	proof.Modes[n] = potentials(&after)
 
 	for t := n; t > 0; t-- {
-		for m := range did {
-			moved(&q, &did[m], &after[m], t-1, battery.Mode(m), lo, hi)
+		for m := range chosenCurves {
+			afterMove(&q, &chosenCurves[m], &after[m], t-1, battery.Mode(m), lo, hi)
 		}
 
-		chosen(&now, &did, p.SwitchCost)
+		afterChoice(&now, &chosenCurves, p.SwitchCost)
 		after, now = now, after
 		proof.Modes[t-1] = potentials(&after)
 	}
@@ -45,20 +45,20 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	return f, proof
 }
 
-// leftOver are the curves at the end: less what is stored is worth, and the way back to SELF_USE.
-func leftOver(
+// remainingValue are the curves at the end: less what is stored is worth, and the way back to SELF_USE.
+func remainingValue(
 	p *battery.ModeProblem,
 	lo, hi float64,
 ) [battery.ModeCount]piecewise.Curve {
 	var curves [battery.ModeCount]piecewise.Curve
 	for m := range curves {
-		back := p.ReturnCost
+		returnCost := p.ReturnCost
 		if battery.Mode(m) == battery.ModeSelfUse {
-			back = 0
+			returnCost = 0
 		}
 
-		curves[m].Put(lo, back-p.Terminal*lo/1000)
-		curves[m].Put(hi, back-p.Terminal*hi/1000)
+		curves[m].Put(lo, returnCost-p.Terminal*lo/1000)
+		curves[m].Put(hi, returnCost-p.Terminal*hi/1000)
 	}
 
 	return curves
@@ -73,11 +73,11 @@ func potentials(curves *[battery.ModeCount]piecewise.Curve) []Potential {
 	return all
 }
 
-// chosen makes out what each mode costs before a slot: it continues, or changes to the cheapest.
-func chosen(now, did *[battery.ModeCount]piecewise.Curve, change float64) {
-	switched := switchedCost(did, change)
+// afterChoice makes out what each mode costs before a slot: it continues, or changes to the cheapest.
+func afterChoice(now, curves *[battery.ModeCount]piecewise.Curve, change float64) {
+	switched := switchedCost(curves, change)
 	for m := range now {
-		piecewise.Lower(&now[m], &did[m], &switched)
+		piecewise.Lower(&now[m], &curves[m], &switched)
 		now[m].Coarsen(modeKinks)
 	}
 }
@@ -101,8 +101,8 @@ func switchedCost(
 	return least
 }
 
-// moved makes out what mode m costs from slot t on, by what is stored before it.
-func moved(
+// afterMove makes out what mode m costs from slot t on, by what is stored before it.
+func afterMove(
 	q *battery.Device,
 	out, after *piecewise.Curve,
 	t int,
@@ -111,7 +111,7 @@ func moved(
 ) {
 	p, y := q.Problem, float64(q.Move(t, m))
 	least, most := float64(p.Min), float64(p.Max)
-	even := evenMove(p, t)
+	balanced := balancedMove(p, t)
 	at := []float64{
 		lo,
 		hi,
@@ -119,8 +119,8 @@ func moved(
 		most,
 		least - y,
 		most - y,
-		least - even,
-		most - even,
+		least - balanced,
+		most - balanced,
 	}
 
 	for _, x := range after.X {
@@ -131,13 +131,13 @@ func moved(
 	out.Reset()
 	for _, s := range slices.Compact(at) {
 		if s >= lo && s <= hi {
-			then := moveWithin(s, y, least, most)
+			next := moveWithin(s, y, least, most)
 			v, _ := after.At(
 				0,
-				max(after.X[0], min(after.X[len(after.X)-1], then)),
+				max(after.X[0], min(after.X[len(after.X)-1], next)),
 			)
 
-			out.Put(s, q.Cost(t, then-s)+v)
+			out.Put(s, q.Cost(t, next-s)+v)
 		}
 	}
 }
@@ -155,8 +155,8 @@ func moveWithin(s, y, least, most float64) float64 {
 	return s + y
 }
 
-// evenMove is the move of what is stored in slot t that leaves nothing through the meter.
-func evenMove(p *battery.ModeProblem, t int) float64 {
+// balancedMove is the move of what is stored in slot t that leaves nothing through the meter.
+func balancedMove(p *battery.ModeProblem, t int) float64 {
 	surplus := -float64(p.Load[t] - p.PV[t])
 	if surplus > 0 {
 		return surplus * p.ChargeEff

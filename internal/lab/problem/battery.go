@@ -18,7 +18,7 @@ type batteryLine struct {
 type batteryProblem struct {
 	battery.Storage
 	net    []float64
-	worth  []float64
+	values []float64
 	result battery.Result
 }
 
@@ -75,15 +75,15 @@ func (b *batteryProblem) check(w *Scratch) error {
 	if err := verify.Storage(&b.Storage, b.net, b.result); err != nil {
 		return err
 	}
-	b.worth = append(b.worth[:0], b.net...)
-	if !w.battery.Duals(&b.Storage, b.worth) {
+	b.values = append(b.values[:0], b.net...)
+	if !w.battery.Duals(&b.Storage, b.values) {
 		return nil // Prove takes longer than planning
 	}
 
 	return verify.StorageProof(
 		&b.Storage,
 		b.result,
-		certificate.Proof{Worth: b.worth},
+		certificate.Proof{Worth: b.values},
 	)
 }
 

@@ -129,17 +129,17 @@ func checkLoad(p *site.Problem) error {
 	const rounding = 1e-6
 
 	for t, load := range p.Load {
-		over := load - p.PV[t] - mostDischarged(p, t) - p.GridImport*p.Hours
-		if over > rounding {
+		excess := load - p.PV[t] - mostDischarged(p, t) - p.GridImport*p.Hours
+		if excess > rounding {
 			return flex.Fail(
 				flex.Invalid,
 				"in slot %d the load, less the roof and all that batteries and cars may give, "+
 					"is %.3f kWh above the main fuse: grid_import_kw is %v, "+
 					"at least %.3f would be right",
 				t,
-				over,
+				excess,
 				p.GridImport,
-				p.GridImport+over/p.Hours,
+				p.GridImport+excess/p.Hours,
 			)
 		}
 	}
@@ -173,17 +173,17 @@ func checkRoof(p *site.Problem) error {
 	}
 
 	for t, roof := range p.PV {
-		over := roof - p.Load[t] - mostDrawn(p, t) - p.GridExport*p.Hours
-		if over > rounding {
+		excess := roof - p.Load[t] - mostDrawn(p, t) - p.GridExport*p.Hours
+		if excess > rounding {
 			return flex.Fail(
 				flex.Invalid,
 				"in slot %d the roof gives, beyond the load and all that batteries, cars, tank "+
 					"and heat pump may draw, %.3f kWh above the export limit: grid_export_kw "+
 					"is %v, at least %.3f would be right, or pv_curtailable true",
 				t,
-				over,
+				excess,
 				p.GridExport,
-				p.GridExport+over/p.Hours,
+				p.GridExport+excess/p.Hours,
 			)
 		}
 	}

@@ -27,7 +27,7 @@ func (h *homeProblem) prove(w *Scratch) (Certificate, error) {
 
 	for i := range proof.Trees {
 		m := prover{checker: c, tree: &proof.Trees[i]}
-		short = append(short, m.prove(h.reached(m.tree.Goal)))
+		short = append(short, m.prove(h.bestValue(m.tree.Goal)))
 
 		if m.tree.Goal == site.GoalCost {
 			h.result.Bound = min(m.tree.Bound, result.Cost)
@@ -42,8 +42,8 @@ func (h *homeProblem) prove(w *Scratch) (Certificate, error) {
 	return Certificate{Site: &proof}, errors.Join(errors.Join(short...), err)
 }
 
-// reached is what the plan comes to of a goal.
-func (h *homeProblem) reached(goal string) float64 {
+// bestValue is what the plan comes to of a goal.
+func (h *homeProblem) bestValue(goal string) float64 {
 	switch goal {
 	case site.GoalShortfall:
 		return h.result.Shortfall
@@ -58,18 +58,18 @@ func (h *homeProblem) reached(goal string) float64 {
 func (h *homeProblem) keepNeeded(c *verify.SiteChecker, proof *site.Proof) {
 	const rounding = 1e-6
 	shortfall, peak := c.Least()
-	kept := proof.Trees[:0]
+	needed := proof.Trees[:0]
 
 	for _, tree := range proof.Trees {
-		alone := tree.Goal == site.GoalShortfall && tree.Bound <= shortfall+rounding ||
+		sufficient := tree.Goal == site.GoalShortfall && tree.Bound <= shortfall+rounding ||
 			tree.Goal == site.GoalPeak && tree.Bound <= peak+rounding
 
-		if !alone {
-			kept = append(kept, tree)
+		if !sufficient {
+			needed = append(needed, tree)
 		}
 	}
 
-	proof.Trees = kept
+	proof.Trees = needed
 }
 
 // prover finds what a tree of a search proves, and leaves out what that does not need.
@@ -93,8 +93,8 @@ func (m *prover) prove(reached float64) error {
 }
 
 // bound is what multipliers prove of a case.
-func (m *prover) bound(of *verify.SiteCase, dual *site.Dual) float64 {
-	bound, err := m.checker.Bound(m.tree.Goal, of, dual)
+func (m *prover) bound(branch *verify.SiteCase, dual *site.Dual) float64 {
+	bound, err := m.checker.Bound(m.tree.Goal, branch, dual)
 	if err != nil {
 		m.failed = err
 	}
@@ -103,11 +103,11 @@ func (m *prover) bound(of *verify.SiteCase, dual *site.Dual) float64 {
 }
 
 // half is one half of a case.
-func (m *prover) half(of *verify.SiteCase, b *site.Branch, second bool) *verify.SiteCase {
-	half, err := m.checker.Half(of, b, second)
+func (m *prover) half(parent *verify.SiteCase, b *site.Branch, second bool) *verify.SiteCase {
+	half, err := m.checker.Half(parent, b, second)
 	if err != nil {
 		m.failed = err
-		return of
+		return parent
 	}
 
 	return half
@@ -115,26 +115,26 @@ func (m *prover) half(of *verify.SiteCase, b *site.Branch, second bool) *verify.
 
 // weigh is the bound of a branch. A leaf without multipliers is given those of the branch above, or one that was found
 // empty as many times the ray as are enough.
-func (m *prover) weigh(b *site.Branch, of *verify.SiteCase, above *site.Dual) float64 {
+func (m *prover) weigh(b *site.Branch, branch *verify.SiteCase, above *site.Dual) float64 {
 	if b.Dual == nil {
 		b.Dual = above
 	}
 
 	if len(b.Halves) == 2 {
-		first := m.weigh(b.Halves[0], m.half(of, b, false), b.Dual)
+		first := m.weigh(b.Halves[0], m.half(branch, b, false), b.Dual)
 
-		return min(first, m.weigh(b.Halves[1], m.half(of, b, true), b.Dual))
+		return min(first, m.weigh(b.Halves[1], m.half(branch, b, true), b.Dual))
 	}
 
-	best := m.bound(of, b.Dual)
+	best := m.bound(branch, b.Dual)
 	if b.Ray == nil {
 		return best
 	}
 
-	plain := b.Dual
+	own := b.Dual
 	for times := 1.0; times < 1e9 && best < m.goal; times *= 16 {
-		with := plain.Plus(b.Ray, times)
-		if bound := m.bound(of, with); bound > best {
+		with := own.Plus(b.Ray, times)
+		if bound := m.bound(branch, with); bound > best {
 			best, b.Dual = bound, with
 		}
 	}
@@ -144,14 +144,14 @@ func (m *prover) weigh(b *site.Branch, of *verify.SiteCase, above *site.Dual) fl
 
 // shorten makes leaves of branches that multipliers prove as a whole, and leaves out multipliers where those above do.
 // It reports whether those above are needed.
-func (m *prover) shorten(b *site.Branch, of *verify.SiteCase, above *site.Dual) bool {
-	if m.bound(of, above) >= m.tree.Bound {
+func (m *prover) shorten(b *site.Branch, branch *verify.SiteCase, above *site.Dual) bool {
+	if m.bound(branch, above) >= m.tree.Bound {
 		b.Halves, b.Dual = nil, nil
 		return true
 	}
 
 	leaf := len(b.Halves) == 0
-	if !leaf && m.bound(of, b.Dual) >= m.tree.Bound {
+	if !leaf && m.bound(branch, b.Dual) >= m.tree.Bound {
 		b.Halves, leaf = nil, true
 	}
 
@@ -159,8 +159,8 @@ func (m *prover) shorten(b *site.Branch, of *verify.SiteCase, above *site.Dual) 
 		return false
 	}
 
-	first := m.shorten(b.Halves[0], m.half(of, b, false), b.Dual)
-	second := m.shorten(b.Halves[1], m.half(of, b, true), b.Dual)
+	first := m.shorten(b.Halves[0], m.half(branch, b, false), b.Dual)
+	second := m.shorten(b.Halves[1], m.half(branch, b, true), b.Dual)
 
 	if !first && !second {
 		b.Dual = nil

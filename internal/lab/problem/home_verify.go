@@ -134,21 +134,21 @@ func (a *statedHome) result(id string) (site.Result, error) {
 func (a *statedHome) plan(p *site.Problem) (site.Plan, error) {
 	n := p.Slots()
 	plan := site.Plan{Battery: a.Answer.Battery, Car: a.Answer.Car, Heat: a.Answer.Heat}
-	whole := len(plan.Battery) == len(p.Batteries) && len(plan.Car) == len(p.Cars)
+	complete := len(plan.Battery) == len(p.Batteries) && len(plan.Car) == len(p.Cars)
 
 	for _, device := range append(append([][]float64(nil), plan.Battery...), plan.Car...) {
-		whole = whole && len(device) == n
+		complete = complete && len(device) == n
 	}
 
-	whole = whole && (p.Heat == nil || len(plan.Heat) == n)
-	whole = whole && (p.Tank == nil || len(a.Answer.Tank) == n)
+	complete = complete && (p.Heat == nil || len(plan.Heat) == n)
+	complete = complete && (p.Tank == nil || len(a.Answer.Tank) == n)
 
 	for _, on := range a.Answer.Tank {
-		whole = whole && (on == 0 || on == 1)
+		complete = complete && (on == 0 || on == 1)
 		plan.Tank = append(plan.Tank, on == 1)
 	}
 
-	if !whole {
+	if !complete {
 		return plan, flex.Fail(flex.Invalid, "the plan has not every device of the home in every slot")
 	}
 

@@ -148,11 +148,11 @@ func Decode(line []byte) (*Problem, error) {
 		)
 	}
 
-	if lacking := missing(line, f.needs); len(lacking) > 0 {
+	if absent := missing(line, f.needs); len(absent) > 0 {
 		return nil, flex.Fail(
 			flex.Invalid,
 			"%s: missing from a problem of %s",
-			strings.Join(lacking, ", "),
+			strings.Join(absent, ", "),
 			head.Family,
 		)
 	}
@@ -170,10 +170,10 @@ func Decode(line []byte) (*Problem, error) {
 
 // missing are the names that an object has not, or only as null.
 func missing(line []byte, names []string) []string {
-	lacking := slices.Clone(names)
+	absent := slices.Clone(names)
 	d := jsontext.NewDecoder(bytes.NewReader(line))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return lacking
+		return absent
 	}
 
 	for d.PeekKind() == '"' {
@@ -184,7 +184,7 @@ func missing(line []byte, names []string) []string {
 
 		key := name.String()
 		if d.PeekKind() != 'n' {
-			lacking = slices.DeleteFunc(lacking, func(n string) bool {
+			absent = slices.DeleteFunc(absent, func(n string) bool {
 				return n == key
 			})
 		}
@@ -193,7 +193,7 @@ func missing(line []byte, names []string) []string {
 		}
 	}
 
-	return lacking
+	return absent
 }
 
 // IDOf finds the id in a line that may be broken elsewhere, or returns nothing.

@@ -43,7 +43,7 @@ func Fleet(source *random.Source, s Shape) *fleet.Problem {
 		p.Groups = append(p.Groups, group)
 	}
 
-	loads := aloneLoads(p, groups)
+	loads := uncoordinatedLoads(p, groups)
 
 	for g := range s.Groups {
 		if s.GroupCap > 0 {
@@ -135,9 +135,9 @@ func day(source *random.Source, n int) []float64 {
 	return price
 }
 
-// aloneLoads returns the load of the fleet and of every group if each car charges
+// uncoordinatedLoads returns the load of the fleet and of every group if each car charges
 // when it is cheapest for itself.
-func aloneLoads(p *fleet.Problem, groups int) [][]float64 {
+func uncoordinatedLoads(p *fleet.Problem, groups int) [][]float64 {
 	loads := make([][]float64, groups+1)
 	for g := range loads {
 		loads[g] = make([]float64, p.Slots)
@@ -146,7 +146,7 @@ func aloneLoads(p *fleet.Problem, groups int) [][]float64 {
 	for i := range p.EVs {
 		e := &p.EVs[i]
 		load := make([]float64, p.Slots)
-		chargeAlone(e, p.Price, p.Unserved, load)
+		chargeUncoordinated(e, p.Price, p.Unserved, load)
 
 		for t, kwh := range load {
 			loads[0][t] += kwh
@@ -209,9 +209,9 @@ func cheapestSlots(
 	return slots
 }
 
-// chargeAlone adds to load what a car takes that looks at nothing but its own cost: full
+// chargeUncoordinated adds to load what a car takes that looks at nothing but its own cost: full
 // power in its cheapest slots, and in the dearest of those only what is still missing.
-func chargeAlone(
+func chargeUncoordinated(
 	e *fleet.EV,
 	price []float64,
 	unserved float64,
@@ -226,15 +226,15 @@ func chargeAlone(
 	// The first slot of the window may be partial, which at most one more slot makes up for.
 	missing := full * (1 - e.FirstFraction)
 	count := min(len(slots), max(1, int(math.Ceil(e.EnergyKWh/full))))
-	taken := float64(count) * full
+	energy := float64(count) * full
 	if slices.Contains(slots[:count], int(e.First)) {
-		taken -= missing
+		energy -= missing
 	}
 
-	if taken < e.EnergyKWh && count < len(slots) {
-		taken += full
+	if energy < e.EnergyKWh && count < len(slots) {
+		energy += full
 		if slots[count] == int(e.First) {
-			taken -= missing
+			energy -= missing
 		}
 		count++
 	}
@@ -246,8 +246,8 @@ func chargeAlone(
 		}
 	}
 
-	if taken > e.EnergyKWh {
-		load[slots[count-1]] -= taken - e.EnergyKWh
+	if energy > e.EnergyKWh {
+		load[slots[count-1]] -= energy - e.EnergyKWh
 	}
 }
 

@@ -61,7 +61,7 @@ func (q *switching) label(
 
 	for i := from; i < to; i++ {
 		if l := q.arena[i]; base+l.cost < q.best {
-			q.keep(i)
+			q.addLabel(i)
 		}
 	}
 
@@ -86,9 +86,9 @@ func (q *switching) boundRest(f int32) {
 func (q *switching) extend(i int32, t, layer int, a *aim) {
 	l := q.arena[i]
 	run := int(l.run)
-	guessed := t == int(a.guess)
+	isGuess := t == int(a.guess)
 	mayBeOff := run == 0 || run == q.m
-	if mayBeOff && !guessed {
+	if mayBeOff && !isGuess {
 		q.lay(label{l.energy, l.cost, i, 0, false}, t+1, layer, a)
 	}
 
@@ -98,7 +98,7 @@ func (q *switching) extend(i int32, t, layer int, a *aim) {
 
 	kWh, e := q.energyOf(t, a.guess)
 	cost := l.cost + (q.price[t]-q.price[a.guess])*kWh
-	if guessed { // its energy is what the others leave, and priced as the reference
+	if isGuess { // its energy is what the others leave, and priced as the reference
 		cost = l.cost
 		e = 0
 	}
@@ -114,8 +114,8 @@ func (q *switching) extend(i int32, t, layer int, a *aim) {
 	)
 }
 
-// keep takes the pattern of a finished label, which offer prices and fills.
-func (q *switching) keep(i int) {
+// addLabel takes the pattern of a finished label, which offer prices and fills.
+func (q *switching) addLabel(i int) {
 	for t := q.n - 1; t >= 0; t-- {
 		q.on[t] = q.arena[i].on
 		i = int(q.arena[i].parent)

@@ -193,13 +193,13 @@ func (q *powerCase) try(on uint, k int, rest float64) bool {
 			upTo++
 		}
 
-		r.regular(upTo)
+		r.raiseRegular(upTo)
 		if r.odd(t) {
 			more = more || k < len(q.s.keys) && key > q.s.keys[k]
 		}
 	}
 
-	r.regular(k)
+	r.raiseRegular(k)
 	if r.rest > nothing {
 		return true // more than fits, by a rounding
 	}
@@ -226,8 +226,8 @@ type raise struct {
 	dearest float64 // price paid
 }
 
-// regular raises the regular slots up to a place among them, as far as there is a rest.
-func (r *raise) regular(upTo int) {
+// raiseRegular raises the regular slots up to a place among them, as far as there is a rest.
+func (r *raise) raiseRegular(upTo int) {
 	if r.raised >= upTo || r.rest <= 0 {
 		return
 	}

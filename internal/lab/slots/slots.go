@@ -66,11 +66,11 @@ func (w *Solver) Fill(p *Slots, x []float64) Result {
 
 	var f Result
 	f.Threshold = math.NaN()
-	left := p.Need
+	remaining := p.Need
 
 	switch {
 	case p.OffPeak == nil:
-		left = w.fillTier(p, x, &f, left, true)
+		remaining = w.fillTier(p, x, &f, remaining, true)
 	case p.OpenOffPeak:
 		for t, off := range p.OffPeak {
 			if off && p.Full[t] > 0 {
@@ -80,16 +80,16 @@ func (w *Solver) Fill(p *Slots, x []float64) Result {
 			}
 		}
 
-		left -= f.Energy
+		remaining -= f.Energy
 
 	default:
-		left = w.fillTier(p, x, &f, left, true)
+		remaining = w.fillTier(p, x, &f, remaining, true)
 	}
 
-	if p.OffPeak != nil && p.MayChargePeak && left > 0 {
-		left = w.fillTier(p, x, &f, left, false)
+	if p.OffPeak != nil && p.MayChargePeak && remaining > 0 {
+		remaining = w.fillTier(p, x, &f, remaining, false)
 	}
-	f.Met = left <= nothing
+	f.Met = remaining <= nothing
 	if !f.Met {
 		f.Threshold = math.NaN()
 	}

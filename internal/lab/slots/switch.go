@@ -296,20 +296,20 @@ func (q *switching) dualAt(lambda float64) (d, slope float64) {
 
 	q.backward(-1)
 	q.trace(-1)
-	got := int64(0)
+	energy := int64(0)
 
 	for t, on := range q.on {
 		if on && q.price[t] < lambda {
-			got += q.eFull[t]
+			energy += q.eFull[t]
 		} else if on {
-			got += q.eLow[t]
+			energy += q.eLow[t]
 		}
 	}
 
 	q.offer()
 	need := float64(q.need) / microWh
 
-	return lambda*need + q.h[0], need - float64(got)/microWh
+	return lambda*need + q.h[0], need - float64(energy)/microWh
 }
 
 // backward fills h: the least cost from slot t on, by how long charging has run before
@@ -341,10 +341,10 @@ func (q *switching) backward(f int) {
 func (q *switching) trace(f int) {
 	w, run := q.m+1, 0
 	for t := range q.n {
-		here, next := q.h[t*w:(t+1)*w], q.h[(t+1)*w:(t+2)*w]
+		values, next := q.h[t*w:(t+1)*w], q.h[(t+1)*w:(t+2)*w]
 		on := t == f || run > 0 && run < q.m ||
-			run == q.m && here[run] == q.v[t]+next[q.m] ||
-			run == 0 && here[0] == q.start+q.v[t]+next[1]
+			run == q.m && values[run] == q.v[t]+next[q.m] ||
+			run == 0 && values[0] == q.start+q.v[t]+next[1]
 		on = on && q.full[t] > 0
 		q.on[t] = on
 
@@ -407,25 +407,25 @@ func (q *switching) priceGuess(f int32, mu float64) (float64, int64) {
 	q.backward(int(f))
 	q.trace(int(f))
 
-	var got int64
+	var energy int64
 	for t, on := range q.on {
 		if on && t != int(f) {
 			_, e := q.energyOf(t, f)
-			got += e
+			energy += e
 		}
 	}
 
-	return q.h[0], got
+	return q.h[0], energy
 }
 
 // openGuess is the bound of guess f, the energy window left out. A path within it
 // settles the guess.
 func (q *switching) openGuess(f int32) float64 {
-	cost, got := q.priceGuess(f, 0)
+	cost, energy := q.priceGuess(f, 0)
 	cost += q.price[f] * float64(q.need) / microWh
 	if cost < q.cut() {
 		q.offer()
-		if lo, hi := q.window(f); lo <= got && got <= hi {
+		if lo, hi := q.window(f); lo <= energy && energy <= hi {
 			return math.Inf(1)
 		}
 	}
@@ -462,17 +462,17 @@ func (q *switching) raiseBound(
 	lo, hi int64,
 ) (target int64, mu, bound float64) {
 	base := q.price[f] * float64(q.need) / microWh
-	cost, got := q.priceGuess(f, 0)
+	cost, energy := q.priceGuess(f, 0)
 	target, sign := lo, -1.0
-	if got > hi {
+	if energy > hi {
 		target, sign = hi, 1
 	}
 
 	// In terms of s = |mu| the bound is concave, and its slope at 0 is positive.
 	at := func(s float64) tangent {
-		cost, got = q.priceGuess(f, sign*s)
+		cost, energy = q.priceGuess(f, sign*s)
 		q.offer()
-		excess := float64(got-target) / microWh
+		excess := float64(energy-target) / microWh
 		return tangent{
 			s,
 			base + cost - sign*s*float64(target)/microWh,
@@ -481,7 +481,7 @@ func (q *switching) raiseBound(
 	}
 
 	left, right := bracket(
-		tangent{0, base + cost, sign * float64(got-target) / microWh},
+		tangent{0, base + cost, sign * float64(energy-target) / microWh},
 		at,
 	)
 	if right.slope > 0 {

@@ -8,10 +8,10 @@ import (
 	"flexd/internal/engine/fleet"
 )
 
-// Fleet holds an answer against its problem: windows, powers, needs, stores and caps,
-// the cost, and the proof of the bound. It shares no code with the planner and believes no
-// figure that it has not worked out itself. A cap may not be exceeded by more
-// than a millionth of a watt-hour; other figures may be off by a millionth.
+// Fleet checks an answer against its problem: windows, powers, needs, stores and caps, the
+// cost, and the proof of the bound. It shares no code with the planner and computes every
+// figure itself. A cap may be exceeded by at most a millionth of a watt-hour; other figures
+// may be off by a millionth.
 func Fleet(p *fleet.Problem, a *fleet.Plan) error {
 	if err := p.Fault(); err != nil {
 		return err
@@ -54,7 +54,7 @@ type fleetChecker struct {
 	unserved float64
 }
 
-// draw counts a load of an asset of group g.
+// draw adds a load of an asset of group g.
 func (c *fleetChecker) draw(g, t int, kwh float64) {
 	for {
 		if c.load[g] == nil {
@@ -216,8 +216,8 @@ func (c *fleetChecker) checkCaps() error {
 	return nil
 }
 
-// checkEnergy is what a load in slot t costs: at the market's price, or, beside a position, what
-// is bought or sold above it.
+// checkEnergy returns the cost of a load in slot t: at the market's price, or with a position,
+// that of the energy bought or sold beyond it.
 func checkEnergy(p *fleet.Problem, t int, load float64) float64 {
 	q := p.Position
 	if q == nil {
@@ -232,7 +232,7 @@ func checkEnergy(p *fleet.Problem, t int, load float64) float64 {
 	return deviation * q.Sell[t]
 }
 
-// checkCost works the cost out again, from the fleet's load.
+// checkCost computes the cost again, from the fleet's load.
 func (c *fleetChecker) checkCost() error {
 	c.turnover = math.Abs(c.cost)
 	for t, l := range c.load[-1] {
@@ -256,8 +256,8 @@ func (c *fleetChecker) checkCost() error {
 	return nil
 }
 
-// checkPrices sees that the prices may prove a bound: no cap's price is negative, and
-// that of energy is what it costs.
+// checkPrices checks that the prices can prove a bound: no cap's price is negative, and the
+// price of energy is its cost.
 func (c *fleetChecker) checkPrices() error {
 	k := c.a.Prices
 	if len(k.Market) != c.p.Slots || len(k.Cap) != len(c.p.Groups)+1 {
@@ -306,10 +306,10 @@ func (c *fleetChecker) checkPrices() error {
 	return nil
 }
 
-// checkBound works the bound out from the prices: what every asset would pay at least,
-// less the worth of caps and position.
+// checkBound computes the bound from the prices: the least that every asset would pay, minus
+// the value of caps and position.
 func (c *fleetChecker) checkBound() error {
-	bound := -c.worth()
+	bound := -c.boundValue()
 	prices := c.groupPrices()
 
 	for _, e := range c.p.EVs {
@@ -339,8 +339,8 @@ func (c *fleetChecker) checkBound() error {
 	return nil
 }
 
-// worth is what the caps and the position are worth at the plan's prices.
-func (c *fleetChecker) worth() float64 {
+// boundValue returns the value of the caps and the position at the plan's prices.
+func (c *fleetChecker) boundValue() float64 {
 	var worth float64
 	for t, m := range c.a.Prices.Market {
 		if c.p.Position != nil {
@@ -363,8 +363,8 @@ func (c *fleetChecker) worth() float64 {
 	return worth
 }
 
-// groupPrices are the prices that the assets of each group see: the market's, and those of the
-// caps that the group is under.
+// groupPrices returns the prices for the assets of each group: the market's plus those of the
+// caps above the group.
 func (c *fleetChecker) groupPrices() [][]float64 {
 	prices := make([][]float64, max(1, len(c.p.Groups)))
 	for g := range prices {
@@ -380,7 +380,7 @@ func (c *fleetChecker) groupPrices() [][]float64 {
 	return prices
 }
 
-// leastCar is the least that a car can pay at the prices.
+// leastCar returns the least cost of a car at the prices.
 func leastCar(e fleet.EV, price []float64, unserved float64) float64 {
 	type slot struct{ price, headroom float64 }
 	var slots []slot
@@ -399,45 +399,46 @@ func leastCar(e fleet.EV, price []float64, unserved float64) float64 {
 	sort.Slice(slots, func(i, j int) bool {
 		return slots[i].price < slots[j].price
 	})
-	left := e.EnergyKWh
+	remaining := e.EnergyKWh
 
 	var cost float64
 	for _, s := range slots {
 		if s.price < unserved {
-			q := math.Min(left, s.headroom)
+			q := math.Min(remaining, s.headroom)
 			cost += q * s.price
-			left -= q
+			remaining -= q
 		}
 	}
 
-	return cost + left*unserved
+	return cost + remaining*unserved
 }
 
 // corner is a point of a convex piecewise linear function.
 type corner struct{ at, value float64 }
 
-// leastBattery is the least that a battery can pay at the prices, charging and discharging
-// at once if it likes: a function of what is stored, slot by slot from the last.
+// leastBattery returns the least cost of a battery at the prices, even with charging and
+// discharging at once. It computes the cost as a function of the stored energy, slot by slot
+// from the last.
 func leastBattery(b fleet.Battery, price []float64) float64 {
-	worth := []corner{{0, 0}, {b.CapacityKWh, -b.Terminal * b.CapacityKWh}}
+	value := []corner{{0, 0}, {b.CapacityKWh, -b.Terminal * b.CapacityKWh}}
 	for t := len(price) - 1; t >= 0; t-- {
 		var next []corner
 		in, out := b.ChargeKW/2, b.DischargeKW/2
 		for _, act := range [][2]float64{{0, 0}, {in, 0}, {0, out}, {in, out}} {
 			change := act[0]*b.EffCharge - act[1]/b.EffDischarge
 			cost := price[t]*(act[0]-act[1]) + b.Wear*act[1]
-			for _, w := range worth {
+			for _, w := range value {
 				next = append(next, corner{w.at - change, w.value + cost})
 			}
 		}
 
-		worth = clipped(hull(next), 0, b.CapacityKWh)
+		value = clipped(hull(next), 0, b.CapacityKWh)
 	}
 
-	return clipped(worth, b.InitKWh, b.InitKWh)[0].value
+	return clipped(value, b.InitKWh, b.InitKWh)[0].value
 }
 
-// hull is the lower convex hull of some points.
+// hull returns the lower convex hull of some points.
 func hull(points []corner) []corner {
 	sort.Slice(points, func(i, j int) bool {
 		return points[i].at < points[j].at ||
@@ -464,7 +465,7 @@ func hull(points []corner) []corner {
 	return h
 }
 
-// clipped cuts a function down to [lo, hi], which lies in its domain.
+// clipped restricts a function to [lo, hi], which lies in its domain.
 func clipped(h []corner, lo, hi float64) []corner {
 	value := func(at float64) corner {
 		i := sort.Search(len(h), func(i int) bool { return h[i].at >= at })

@@ -45,8 +45,8 @@ func checkCurve(v *certificate.Potential, lo, hi float64) error {
 		}
 	}
 
-	near := 1e-9 + 1e-13*(math.Abs(lo)+math.Abs(hi))
-	if v.X[0] > lo+near || v.X[n-1] < hi-near {
+	tolerance := 1e-9 + 1e-13*(math.Abs(lo)+math.Abs(hi))
+	if v.X[0] > lo+tolerance || v.X[n-1] < hi-tolerance {
 		return fmt.Errorf(
 			"a potential goes from %v to %v, which is not all of %v to %v",
 			v.X[0],
@@ -105,14 +105,14 @@ func checkStep(
 	change := checkRange{bends[0], bends[len(bends)-1]}
 
 	var short float64
-	eachStep(v, next, from, to, bends, func(s, then float64) {
-		y := then - s
-		near := 4e-15 * (1 + math.Abs(s) + math.Abs(then))
-		if from.holds(s, near) && to.holds(then, near) &&
-			change.holds(y, near) {
+	eachStep(v, next, from, to, bends, func(s, after float64) {
+		y := after - s
+		tolerance := 4e-15 * (1 + math.Abs(s) + math.Abs(after))
+		if from.contains(s, tolerance) && to.contains(after, tolerance) &&
+			change.contains(y, tolerance) {
 			short = max(
 				short,
-				valueAt(v, s)-valueAt(next, then)-
+				valueAt(v, s)-valueAt(next, after)-
 					cost(max(change.lo, min(change.hi, y))),
 			)
 		}
@@ -121,10 +121,10 @@ func checkStep(
 	return short
 }
 
-// holds reports whether a value lies in the range, or so near to it that rounding may have
+// contains reports whether a value lies in the range, or so near to it that rounding may have
 // moved it out.
-func (r checkRange) holds(x, near float64) bool {
-	return x >= r.lo-near && x <= r.hi+near
+func (r checkRange) contains(x, tolerance float64) bool {
+	return x >= r.lo-tolerance && x <= r.hi+tolerance
 }
 
 // eachStep calls try with the states before and after each step at which the difference may be
@@ -133,15 +133,15 @@ func eachStep(
 	v, next *certificate.Potential,
 	from, to checkRange,
 	bends []float64,
-	try func(s, then float64),
+	try func(s, after float64),
 ) {
 	for _, y := range bends {
 		for _, s := range v.X {
 			try(s, s+y)
 		}
 
-		for _, then := range next.X {
-			try(then-y, then)
+		for _, after := range next.X {
+			try(after-y, after)
 		}
 
 		for _, edge := range [...]float64{
@@ -160,8 +160,8 @@ func eachStep(
 
 	ends := corners(next, to.lo, to.hi, false)
 	for _, s := range corners(v, from.lo, from.hi, true) {
-		for _, then := range ends {
-			try(s, then)
+		for _, after := range ends {
+			try(s, after)
 		}
 	}
 }
@@ -208,16 +208,16 @@ func checkStoredProof(
 		}
 	}
 
-	over := math.Inf(-1) // of the worth of what is left
+	excess := math.Inf(-1) // of the worth of what is left
 	for _, s := range append(
 		corners(&v[n], at[n].lo, at[n].hi, true),
 		v[n].X...,
 	) {
 		s = max(at[n].lo, min(at[n].hi, s))
-		over = max(over, valueAt(&v[n], s)+p.Terminal*s)
+		excess = max(excess, valueAt(&v[n], s)+p.Terminal*s)
 	}
 
-	bound := -over
+	bound := -excess
 	for t := range n {
 		bound -= checkStep(
 			&v[t],
@@ -309,15 +309,15 @@ func checkRunPotentials(
 	return nil
 }
 
-// checkWanted is what the potentials of a car prove that it must cost to take need, at
+// checkTarget is what the potentials of a car prove that it must cost to take need, at
 // these prices: from wanting need, down to wanting -beyond. miss is what is paid at the
 // end for a kWh taken too much and too little; none may be, where it is nil.
-func checkWanted(
+func checkTarget(
 	p *slots.Slots,
 	v [][]certificate.Potential,
 	price []float64,
 	start, need, beyond float64,
-	miss func(wanted float64) float64,
+	miss func(energy float64) float64,
 ) (float64, error) {
 	n, m := 0, max(1, p.MinRun)
 	for t, full := range p.Full {
@@ -335,7 +335,7 @@ func checkWanted(
 		return 0, err
 	}
 
-	bound := valueAt(&v[0][0], max(0, need)) - overAtEnd(v[n], all, miss)
+	bound := valueAt(&v[0][0], max(0, need)) - excessAtEnd(v[n], all, miss)
 	for t := range n {
 		bound -= checkTaking(p, t, v[t], v[t+1], all, price[t], start)
 	}
@@ -343,15 +343,15 @@ func checkWanted(
 	return bound, nil
 }
 
-// overAtEnd is the most by which the potentials at the end are above what is paid there.
-func overAtEnd(
+// excessAtEnd is the most by which the potentials at the end are above what is paid there.
+func excessAtEnd(
 	ends []certificate.Potential,
 	all checkRange,
-	miss func(wanted float64) float64,
+	miss func(energy float64) float64,
 ) float64 {
-	var over float64
+	var excess float64
 	for _, end := range ends {
-		over = max(over, valueAt(&end, 0))
+		excess = max(excess, valueAt(&end, 0))
 		if miss == nil {
 			continue
 		}
@@ -361,11 +361,11 @@ func overAtEnd(
 			end.X...,
 		) {
 			e = max(all.lo, min(all.hi, e))
-			over = max(over, valueAt(&end, e)-miss(e))
+			excess = max(excess, valueAt(&end, e)-miss(e))
 		}
 	}
 
-	return over
+	return excess
 }
 
 // checkTaking is checkStep of a car's slot t, for each number of slots that a run has gone on
@@ -439,7 +439,7 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 	}
 
 	size := math.Abs(f.Cost)
-	bound, err := checkWanted(
+	bound, err := checkTarget(
 		p,
 		proof.Wanted,
 		p.Price,
@@ -470,12 +470,12 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 		all += max(0, full)
 	}
 
-	miss := func(wanted float64) float64 { return max(-wanted, 1e8*wanted) }
+	miss := func(energy float64) float64 { return max(-energy, 1e8*energy) }
 	if f.Energy < p.Need {
-		miss = func(wanted float64) float64 { return max(0, wanted) }
+		miss = func(energy float64) float64 { return max(0, energy) }
 	}
 
-	far, err := checkWanted(
+	excess, err := checkTarget(
 		p,
 		proof.Missed,
 		make([]float64, len(p.Price)),
@@ -489,11 +489,11 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 		return err
 	}
 
-	if off := math.Abs(f.Energy - p.Need); off > far+1e-5 {
+	if off := math.Abs(f.Energy - p.Need); off > excess+1e-5 {
 		return fmt.Errorf(
 			"the plan misses the need by %v kWh, and the potentials prove only %v",
 			off,
-			far,
+			excess,
 		)
 	}
 

@@ -28,7 +28,7 @@ func ModesProof(
 	}
 	size := 1.0
 	bound := valueAt(&proof.Modes[0][p.Previous], float64(p.Init)) -
-		overWorth(p, proof.Modes[n], lo, hi)
+		excessValue(p, proof.Modes[n], lo, hi)
 	for t := range n {
 		bound -= checkModes(p, t, proof.Modes[t], proof.Modes[t+1], lo, hi)
 		size += math.Abs(
@@ -78,29 +78,29 @@ func checkPotentials(
 	return nil
 }
 
-// overWorth is the most by which the potentials at the end are above what is left costs.
-func overWorth(
+// excessValue is the most by which the potentials at the end are above what is left costs.
+func excessValue(
 	p *battery.ModeProblem,
 	ends []certificate.Potential,
 	lo, hi float64,
 ) float64 {
-	over := math.Inf(-1)
+	excess := math.Inf(-1)
 	for m, end := range ends {
-		back := p.ReturnCost
+		returnCost := p.ReturnCost
 		if battery.Mode(m) == battery.ModeSelfUse {
-			back = 0
+			returnCost = 0
 		}
 
 		for _, s := range append([]float64{lo, hi}, end.X...) {
 			s = max(lo, min(hi, s))
-			over = max(over, valueAt(&end, s)+p.Terminal*s/1000-back)
+			excess = max(excess, valueAt(&end, s)+p.Terminal*s/1000-returnCost)
 		}
 	}
 
-	return over
+	return excess
 }
 
-// checkModes is the most that checkMoved is of slot t, over all modes in it and before it.
+// checkModes is the most that checkMove is of slot t, over all modes in it and before it.
 func checkModes(
 	p *battery.ModeProblem,
 	t int,
@@ -112,7 +112,7 @@ func checkModes(
 		for before := range battery.ModeCount {
 			short = max(
 				short,
-				checkMoved(p, t, before, m, &v[before], &next[m], lo, hi),
+				checkMove(p, t, before, m, &v[before], &next[m], lo, hi),
 			)
 		}
 	}
@@ -120,21 +120,21 @@ func checkModes(
 	return short
 }
 
-// checkThen is what is stored after a move by y from s, which ends where the battery is full
+// checkAfter is what is stored after a move by y from s, which ends where the battery is full
 // or empty.
-func checkThen(p *battery.ModeProblem, s, y float64) float64 {
+func checkAfter(p *battery.ModeProblem, s, y float64) float64 {
 	if y > 0 {
 		return min(s+y, max(s, float64(p.Max)))
 	}
 	return max(s+y, min(s, float64(p.Min)))
 }
 
-// checkCost is what it costs in slot t, in pence, that what is stored goes from s to then.
-func checkCost(p *battery.ModeProblem, t int, s, then float64) float64 {
+// checkCost returns the cost in pence of changing the stored energy from s to after in slot t.
+func checkCost(p *battery.ModeProblem, t int, s, after float64) float64 {
 	net := float64(p.Load[t] - p.PV[t])
-	grid, wear := net+max(0, then-s)/p.ChargeEff, 0.0
-	if then < s {
-		wear = (s - then) * p.DischargeEff
+	grid, wear := net+max(0, after-s)/p.ChargeEff, 0.0
+	if after < s {
+		wear = (s - after) * p.DischargeEff
 		grid -= wear
 	}
 
@@ -142,9 +142,9 @@ func checkCost(p *battery.ModeProblem, t int, s, then float64) float64 {
 		wear*p.Wear) / 1000
 }
 
-// checkMoved is the most by which mode m in slot t, after the mode before, costs less than
+// checkMove is the most by which mode m in slot t, after the mode before, costs less than
 // the potential falls by, at any of the levels where that may bend.
-func checkMoved(
+func checkMove(
 	p *battery.ModeProblem,
 	t int,
 	before, m battery.Mode,
@@ -160,21 +160,21 @@ func checkMoved(
 	var short float64
 	try := func(s float64) {
 		s = max(lo, min(hi, s))
-		then := checkThen(p, s, y)
+		after := checkAfter(p, s, y)
 		short = max(
 			short,
-			valueAt(v, s)-valueAt(next, then)-checkCost(p, t, s, then)-change,
+			valueAt(v, s)-valueAt(next, after)-checkCost(p, t, s, after)-change,
 		)
 	}
 
 	for _, edge := range [...]float64{lo, hi, float64(p.Min), float64(p.Max)} {
-		for _, back := range [...]float64{
+		for _, returnCost := range [...]float64{
 			0,
 			y,
 			-net * p.ChargeEff,
 			-net / p.DischargeEff,
 		} {
-			try(edge - back)
+			try(edge - returnCost)
 		}
 	}
 

@@ -139,8 +139,8 @@ func (c *SiteChecker) All() *SiteCase {
 
 	for k := range c.p.Cars {
 		all.reserve[k] = n
-		for _, of := range c.classes[k] {
-			all.classes[k] = append(all.classes[k], of.count)
+		for _, option := range c.classes[k] {
+			all.classes[k] = append(all.classes[k], option.count)
 		}
 	}
 
@@ -148,9 +148,9 @@ func (c *SiteChecker) All() *SiteCase {
 }
 
 // Half is one half of a case. The two halves of any branch hold all plans of the case between them.
-func (c *SiteChecker) Half(of *SiteCase, b *site.Branch, second bool) (*SiteCase, error) {
+func (c *SiteChecker) Half(parent *SiteCase, b *site.Branch, second bool) (*SiteCase, error) {
 	car := b.Device - 1 - len(c.p.Batteries)
-	slots, known := c.slotsOf(of, b, car)
+	slots, known := c.slotsOf(parent, b, car)
 
 	if !known {
 		return nil, fmt.Errorf(
@@ -168,11 +168,11 @@ func (c *SiteChecker) Half(of *SiteCase, b *site.Branch, second bool) (*SiteCase
 		)
 	}
 
-	half := of.copied()
+	half := parent.copied()
 
 	switch b.Split {
 	case site.SplitClass:
-		half.classes[car] = slices.Clone(of.classes[car])
+		half.classes[car] = slices.Clone(parent.classes[car])
 		half.classes[car][b.Slot].cut(b.Value, second)
 	case site.SplitCount:
 		half.counts[b.Slot].cut(b.Value, second)
@@ -189,7 +189,7 @@ func (c *SiteChecker) Half(of *SiteCase, b *site.Branch, second bool) (*SiteCase
 }
 
 // slotsOf is how many slots, or classes of them, a branch may divide, and whether its device can be divided so.
-func (c *SiteChecker) slotsOf(of *SiteCase, b *site.Branch, car int) (int, bool) {
+func (c *SiteChecker) slotsOf(parent *SiteCase, b *site.Branch, car int) (int, bool) {
 	n := c.p.Slots()
 	isCar := car >= 0 && car < len(c.p.Cars)
 
@@ -199,7 +199,7 @@ func (c *SiteChecker) slotsOf(of *SiteCase, b *site.Branch, car int) (int, bool)
 			return 0, false
 		}
 
-		return len(of.classes[car]), true
+		return len(parent.classes[car]), true
 
 	case site.SplitCount:
 		return n, c.tank >= 0 && b.Device == c.tank
@@ -215,13 +215,13 @@ func (c *SiteChecker) slotsOf(of *SiteCase, b *site.Branch, car int) (int, bool)
 }
 
 // copied is a copy to be divided.
-func (of *SiteCase) copied() *SiteCase {
+func (original *SiteCase) copied() *SiteCase {
 	return &SiteCase{
-		modes:   slices.Clone(of.modes),
-		ruled:   slices.Clone(of.ruled),
-		counts:  slices.Clone(of.counts),
-		classes: slices.Clone(of.classes),
-		reserve: slices.Clone(of.reserve),
+		modes:   slices.Clone(original.modes),
+		ruled:   slices.Clone(original.ruled),
+		counts:  slices.Clone(original.counts),
+		classes: slices.Clone(original.classes),
+		reserve: slices.Clone(original.reserve),
 	}
 }
 
@@ -283,13 +283,13 @@ func (c *SiteChecker) Tree(tree *site.Tree) (float64, error) {
 }
 
 // branch is the bound that a branch proves for a case.
-func (c *SiteChecker) branch(goal string, b *site.Branch, of *SiteCase, dual *site.Dual) (float64, error) {
+func (c *SiteChecker) branch(goal string, b *site.Branch, parent *SiteCase, dual *site.Dual) (float64, error) {
 	if b.Dual != nil {
 		dual = b.Dual
 	}
 
 	if len(b.Halves) == 0 {
-		return c.Bound(goal, of, dual)
+		return c.Bound(goal, parent, dual)
 	}
 
 	if len(b.Halves) != 2 || b.Halves[0] == nil || b.Halves[1] == nil {
@@ -298,7 +298,7 @@ func (c *SiteChecker) branch(goal string, b *site.Branch, of *SiteCase, dual *si
 
 	bound := math.Inf(1)
 	for i, below := range b.Halves {
-		half, err := c.Half(of, b, i == 1)
+		half, err := c.Half(parent, b, i == 1)
 		if err != nil {
 			return 0, err
 		}
@@ -321,22 +321,22 @@ type SiteFigures struct{ Shortfall, Peak, Cost float64 }
 // SiteProof holds the bounds of a plan that check.Site has passed against their proof. It returns what is proven.
 func SiteProof(p *site.Problem, r site.Result, proof *site.Proof) (SiteFigures, error) {
 	c := NewSiteChecker(p, r.Shortfall, r.Peak)
-	is := SiteFigures{Cost: math.Inf(-1)}
-	is.Shortfall, is.Peak = c.Least()
+	figures := SiteFigures{Cost: math.Inf(-1)}
+	figures.Shortfall, figures.Peak = c.Least()
 
 	if proof == nil {
-		return is, fmt.Errorf("there is no certificate")
+		return figures, fmt.Errorf("there is no certificate")
 	}
 
 	for i := range proof.Trees {
 		tree := &proof.Trees[i]
 		bound, err := c.Tree(tree)
 		if err != nil {
-			return is, err
+			return figures, err
 		}
 
 		if !(tree.Bound <= bound) {
-			return is, fmt.Errorf(
+			return figures, fmt.Errorf(
 				"the tree proves a %s of %v, it says %v",
 				tree.Goal,
 				bound,
@@ -346,21 +346,21 @@ func SiteProof(p *site.Problem, r site.Result, proof *site.Proof) (SiteFigures, 
 
 		switch tree.Goal {
 		case site.GoalShortfall:
-			is.Shortfall = max(is.Shortfall, tree.Bound)
+			figures.Shortfall = max(figures.Shortfall, tree.Bound)
 		case site.GoalPeak:
-			is.Peak = max(is.Peak, tree.Bound)
+			figures.Peak = max(figures.Peak, tree.Bound)
 		default:
-			is.Cost = max(is.Cost, tree.Bound)
+			figures.Cost = max(figures.Cost, tree.Bound)
 		}
 	}
 
-	if !(r.Bound <= is.Cost) {
-		return is, fmt.Errorf(
+	if !(r.Bound <= figures.Cost) {
+		return figures, fmt.Errorf(
 			"the certificate proves a bound of %v p, the plan says %v",
-			is.Cost,
+			figures.Cost,
 			r.Bound,
 		)
 	}
 
-	return is, nil
+	return figures, nil
 }

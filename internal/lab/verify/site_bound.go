@@ -75,10 +75,10 @@ func after(y []float64, t int, share float64) float64 {
 // bounding is a bound that is being worked out.
 type bounding struct {
 	*SiteChecker
-	of   *SiteCase
-	sum  tally
-	w    goalWeight
-	errs error
+	branchCase *SiteCase
+	sum        tally
+	w          goalWeight
+	errs       error
 
 	battery, car, start, class [][]float64
 	need                       []float64
@@ -89,12 +89,12 @@ type bounding struct {
 
 // Bound is what no plan of a case comes below for a goal, by one set of multipliers. A case without any plan is
 // infinitely dear, where that can be seen.
-func (c *SiteChecker) Bound(goal string, of *SiteCase, dual *site.Dual) (float64, error) {
+func (c *SiteChecker) Bound(goal string, branchCase *SiteCase, dual *site.Dual) (float64, error) {
 	if dual == nil {
 		dual = &site.Dual{}
 	}
 
-	b := &bounding{SiteChecker: c, of: of, w: goalWeights[goal]}
+	b := &bounding{SiteChecker: c, branchCase: branchCase, w: goalWeights[goal]}
 	b.read(dual)
 
 	if b.errs != nil {
@@ -125,22 +125,22 @@ func (c *SiteChecker) Bound(goal string, of *SiteCase, dual *site.Dual) (float64
 
 // get takes n multipliers, or keeps what is wrong with them.
 func (b *bounding) get(y []float64, n int) []float64 {
-	is, err := series(y, n)
+	values, err := series(y, n)
 	if err != nil {
 		b.errs = err
 	}
 
-	return is
+	return values
 }
 
 // starts takes the multipliers of a device's starts, which are not above 0.
 func (b *bounding) starts(y []float64) []float64 {
-	is := slices.Clone(b.get(y, b.p.Slots()))
-	for t := range is {
-		is[t] = min(0, is[t])
+	values := slices.Clone(b.get(y, b.p.Slots()))
+	for t := range values {
+		values[t] = min(0, values[t])
 	}
 
-	return is
+	return values
 }
 
 // read takes the multipliers of a proof. Signs that would make them prove nothing are left out.
@@ -183,29 +183,29 @@ func (b *bounding) starting(y []float64, cost float64) {
 	}
 }
 
-// level adds what is stored after slot t, of which the share kept is there after the next one.
-func (b *bounding) level(y []float64, t int, kept, worth, low, high float64) {
+// level adds what is stored after slot t, of which the share retention remains after the next one.
+func (b *bounding) level(y []float64, t int, retention, value, low, high float64) {
 	if low > high {
 		b.sum.value = math.Inf(1)
 		return
 	}
 
-	next := after(y, t, kept)
+	next := after(y, t, retention)
 	b.sum.least(
-		next-y[t]-worth,
-		math.Abs(next)+math.Abs(y[t])+math.Abs(worth),
+		next-y[t]-value,
+		math.Abs(next)+math.Abs(y[t])+math.Abs(value),
 		low,
 		high,
 	)
 }
 
-// atEnd is a worth that what is stored has after the last slot alone.
-func (b *bounding) atEnd(t int, worth float64) float64 {
+// atEnd returns the value of the stored energy, which counts only after the last slot.
+func (b *bounding) atEnd(t int, value float64) float64 {
 	if t+1 < b.p.Slots() {
 		return 0
 	}
 
-	return worth
+	return value
 }
 
 func (b *bounding) batteries() {
@@ -244,7 +244,7 @@ func (b *bounding) cars() {
 
 // classCounts adds the numbers of slots that a car of one power is on in.
 func (b *bounding) classCounts(k int) {
-	for i, on := range b.of.classes[k] {
+	for i, on := range b.branchCase.classes[k] {
 		if on.low > on.high {
 			b.sum.value = math.Inf(1)
 			return
@@ -262,7 +262,7 @@ func (b *bounding) carLevels(k int) {
 
 	for t := range y {
 		low := min(v.Arrival, v.Reserve)
-		if t >= b.of.reserve[k] {
+		if t >= b.branchCase.reserve[k] {
 			low = v.Reserve
 		}
 
@@ -272,22 +272,22 @@ func (b *bounding) carLevels(k int) {
 
 func (b *bounding) tankLevels() {
 	k, y := b.p.Tank, b.water
-	kept := 1 - k.Loss
-	b.sum.add(y[0] * kept * k.Init)
+	retention := 1 - k.Loss
+	b.sum.add(y[0] * retention * k.Init)
 	b.starting(b.waterStart, k.StartCost)
 
 	for t := range y {
 		b.sum.add(-y[t] * k.Draw[t])
-		b.level(y, t, kept, b.atEnd(t, k.Terminal*b.w.cost), k.Min, k.Max)
-		b.level(b.waterOn, t, 1, 0, b.of.counts[t].low, b.of.counts[t].high)
+		b.level(y, t, retention, b.atEnd(t, k.Terminal*b.w.cost), k.Min, k.Max)
+		b.level(b.waterOn, t, 1, 0, b.branchCase.counts[t].low, b.branchCase.counts[t].high)
 	}
 }
 
 func (b *bounding) heatLevels() {
 	k, y := b.p.Heat, b.warmth
 	step := b.p.Hours / k.Capacity
-	kept := 1 - step/k.Resistance
-	b.sum.add(y[0] * kept * k.Init)
+	retention := 1 - step/k.Resistance
+	b.sum.add(y[0] * retention * k.Init)
 	b.sum.add(k.Terminal * k.Reference * b.w.cost)
 	b.starting(b.warmthStart, k.StartCost)
 
@@ -295,29 +295,29 @@ func (b *bounding) heatLevels() {
 		outside := math.Abs(y[t]*step) * math.Abs(k.Outdoor[t]/k.Resistance)
 		b.sum.least(y[t]*step, math.Abs(y[t]*step), k.Gain[t], k.Gain[t])
 		b.sum.least(y[t]*step*k.Outdoor[t]/k.Resistance, outside, 1, 1)
-		b.temperature(t, kept)
+		b.temperature(t, retention)
 	}
 }
 
 // temperature adds the temperature after slot t with what it costs outside the band, the least of it at one of the
 // ends of the pieces.
-func (b *bounding) temperature(t int, kept float64) {
+func (b *bounding) temperature(t int, retention float64) {
 	k, y := b.p.Heat, b.warmth[t]
 	low, high := k.Low[t], k.High[t]
-	is := b.inside[t]
-	worth := b.atEnd(t, k.Terminal*b.w.cost)
-	next := after(b.warmth, t, kept)
+	inside := b.inside[t]
+	value := b.atEnd(t, k.Terminal*b.w.cost)
+	next := after(b.warmth, t, retention)
 	penalty := k.Penalty * b.p.Hours * b.w.cost
 	least := math.Inf(1)
 
-	for _, at := range []float64{is.low, is.high, low, high} {
-		at = max(is.low, min(is.high, at))
-		least = min(least, (next-y-worth)*at+penalty*max(0, low-at, at-high))
+	for _, at := range []float64{inside.low, inside.high, low, high} {
+		at = max(inside.low, min(inside.high, at))
+		least = min(least, (next-y-value)*at+penalty*max(0, low-at, at-high))
 	}
 
-	widest := max(-is.low, is.high, -low, high, low, -high)
+	widest := max(-inside.low, inside.high, -low, high, low, -high)
 	b.sum.value += least
-	b.sum.size += (math.Abs(next) + math.Abs(y) + math.Abs(worth)) * widest
+	b.sum.size += (math.Abs(next) + math.Abs(y) + math.Abs(value)) * widest
 	b.sum.size += 2 * penalty * widest
 	b.sum.parts++
 }

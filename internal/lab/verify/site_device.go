@@ -12,8 +12,8 @@ import (
 // roundings is at most 1.2e-16 of what was summed so far.
 const inexact = 1e-12
 
-// takes is the most that a car takes in a slot, 0 where it may not.
-func takes(c *site.Car, t int) float64 {
+// canCharge is the most that a car takes in a slot, 0 where it may not.
+func canCharge(c *site.Car, t int) float64 {
 	if isPeak(c, t) && !c.PeakToo {
 		return 0
 	}
@@ -29,7 +29,7 @@ func energies(c *site.Car, peak bool) []interval {
 	all := []interval{{0, 0}}
 
 	for t := range c.Available {
-		most := takes(c, t)
+		most := canCharge(c, t)
 		if most <= 0 || isPeak(c, t) != peak {
 			continue
 		}
@@ -39,29 +39,29 @@ func energies(c *site.Car, peak bool) []interval {
 			next = append(next, interval{i.low + c.Min*c.Available[t], i.high + most})
 		}
 
-		all = joined(next, inexact*c.Max)
-		for apart := 1e-6; len(all) > mostParts; apart *= 2 {
-			all = joined(all, apart)
+		all = mergeIntervals(next, inexact*c.Max)
+		for distance := 1e-6; len(all) > mostParts; distance *= 2 {
+			all = mergeIntervals(all, distance)
 		}
 	}
 
 	return all
 }
 
-// joined sorts intervals, and makes one of those that are no further apart than given.
-func joined(all []interval, apart float64) []interval {
+// mergeIntervals sorts intervals, and makes one of those that are no further apart than given.
+func mergeIntervals(all []interval, distance float64) []interval {
 	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.low, b.low) })
-	kept := all[:1]
+	merged := all[:1]
 
 	for _, i := range all[1:] {
-		if last := &kept[len(kept)-1]; i.low <= last.high+apart {
+		if last := &merged[len(merged)-1]; i.low <= last.high+distance {
 			last.high = max(last.high, i.high)
 		} else {
-			kept = append(kept, i)
+			merged = append(merged, i)
 		}
 	}
 
-	return kept
+	return merged
 }
 
 // leastShortfall is the least that a car by itself falls short, in kWh; of one that discharges, not more than that.
@@ -69,7 +69,7 @@ func leastShortfall(c *site.Car) float64 {
 	if v := c.V2G; v != nil {
 		stored := v.Arrival
 		for t := range c.Available {
-			stored += takes(c, t) * v.ChargeEff
+			stored += canCharge(c, t) * v.ChargeEff
 		}
 
 		stored = min(stored, v.Max)
@@ -122,7 +122,7 @@ func (c *SiteChecker) classesOf(car *site.Car, short float64) []siteClass {
 	var all []siteClass
 	for _, peak := range []bool{false, true} {
 		for t := range car.Available {
-			energy := takes(car, t)
+			energy := canCharge(car, t)
 			if energy <= 0 || isPeak(car, t) != peak {
 				continue
 			}
@@ -159,7 +159,7 @@ func (c *SiteChecker) boundClasses(car *site.Car, all []siteClass, short float64
 	on := make([]int, len(all))
 	found := make([]interval, len(all))
 	for i := range found {
-		found[i] = none()
+		found[i] = emptyInterval()
 	}
 
 	for range choices {
@@ -202,8 +202,8 @@ func (c *SiteChecker) meets(car *site.Car, all []siteClass, on []int, short floa
 	return need && peak <= c.peak+siteTolerance
 }
 
-// none is an interval of nothing.
-func none() interval { return interval{math.Inf(1), math.Inf(-1)} }
+// emptyInterval is an interval of nothing.
+func emptyInterval() interval { return interval{math.Inf(1), math.Inf(-1)} }
 
 // include widens an interval to have another in it.
 func (i *interval) include(low, high float64) { i.low, i.high = min(i.low, low), max(i.high, high) }
@@ -214,17 +214,17 @@ func tankCounts(k *site.Tank, hours float64) []interval {
 	n := len(k.Draw)
 	stored := make([]interval, n+1)
 	for i := range stored {
-		stored[i] = none()
+		stored[i] = emptyInterval()
 	}
 
 	stored[0] = interval{k.Init, k.Init}
 	all := make([]interval, n)
 
 	for t := range all {
-		all[t] = none()
+		all[t] = emptyInterval()
 
 		for i := t + 1; i >= 0; i-- {
-			stored[i] = heated(k, t, i, hours, stored)
+			stored[i] = heatedInterval(k, t, i, hours, stored)
 
 			if stored[i].low <= stored[i].high {
 				all[t].include(float64(i), float64(i))
@@ -240,37 +240,37 @@ func tankCounts(k *site.Tank, hours float64) []interval {
 	return all
 }
 
-// heated is what can be stored after slot t by a tank that was on in i slots, of what could be before it.
-func heated(k *site.Tank, t, i int, hours float64, before []interval) interval {
+// heatedInterval is what can be stored after slot t by a tank that was on in i slots, of what could be before it.
+func heatedInterval(k *site.Tank, t, i int, hours float64, before []interval) interval {
 	size := 1e3 * inexact * (k.Max + k.Init + k.Element*hours)
-	is := none()
+	sum := emptyInterval()
 
 	for on := range 2 {
 		if i < on || before[i-on].low > before[i-on].high {
 			continue
 		}
 
-		was := before[i-on]
+		previous := before[i-on]
 		more := float64(on)*k.Element*hours - k.Draw[t]
-		is.include(was.low*(1-k.Loss)+more-size, was.high*(1-k.Loss)+more+size)
+		sum.include(previous.low*(1-k.Loss)+more-size, previous.high*(1-k.Loss)+more+size)
 	}
 
-	return interval{max(is.low, k.Min), min(is.high, k.Max)}
+	return interval{max(sum.low, k.Min), min(sum.high, k.Max)}
 }
 
 // temperatures are those that a building can have at the end of each slot.
 func temperatures(k *site.Heat, hours float64) []interval {
 	step := hours / k.Capacity
-	kept := 1 - step/k.Resistance
-	is := interval{k.Init, k.Init}
+	retention := 1 - step/k.Resistance
+	inside := interval{k.Init, k.Init}
 	all := make([]interval, len(k.Outdoor))
 
 	for t := range all {
 		gain := step * (k.Outdoor[t]/k.Resistance + k.Gain[t])
-		a, b := kept*is.low, kept*is.high
+		a, b := retention*inside.low, retention*inside.high
 		wide := 1e-9 * (1 + math.Abs(a) + math.Abs(b) + math.Abs(gain))
-		is = interval{min(a, b) + gain - wide, max(a, b) + gain + step*k.COP[t]*k.Max + wide}
-		all[t] = is
+		inside = interval{min(a, b) + gain - wide, max(a, b) + gain + step*k.COP[t]*k.Max + wide}
+		all[t] = inside
 	}
 
 	return all

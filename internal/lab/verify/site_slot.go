@@ -31,9 +31,9 @@ func (b *bounding) slotLeast(t int) {
 	p := b.p
 	s.devices, s.items = s.devices[:0], s.items[:0]
 	s.net, s.load = p.Load[t]-p.PV[t], p.Load[t]
-	s.ruled, s.rule = b.of.ruled[t], p.NoBatteryToCar
+	s.ruled, s.rule = b.branchCase.ruled[t], p.NoBatteryToCar
 
-	modes := b.of.modes[t*b.devices : (t+1)*b.devices]
+	modes := b.branchCase.modes[t*b.devices : (t+1)*b.devices]
 	b.addMeter(t, modes[0])
 
 	for k := range p.Batteries {
@@ -81,21 +81,21 @@ func (s *siteSlot) add(options ...siteOption) { s.devices = append(s.devices, op
 
 // either adds a device that draws or gives. Where both at once cannot pay, as is so where energy given costs at least
 // what energy drawn earns, no choice is needed.
-func (s *siteSlot) either(modes uint8, draw, give siteOption) {
+func (s *siteSlot) either(modes uint8, draw, discharge siteOption) {
 	switch {
 	case modes&(draws|gives) == 0:
 		s.add(siteOption{sign: -1})
 	case modes&draws == 0:
-		s.add(give)
+		s.add(discharge)
 
 	case modes&gives == 0:
 		s.add(draw)
 
-	case draw.slope+give.slope >= 0:
+	case draw.slope+discharge.slope >= 0:
 		s.add(draw)
-		s.add(give)
+		s.add(discharge)
 	default:
-		s.add(draw, give)
+		s.add(draw, discharge)
 	}
 }
 
@@ -139,7 +139,7 @@ func (b *bounding) addCar(t, k int, modes uint8) {
 		options = append(options, siteOption{sign: -1})
 	}
 
-	if most := takes(d, t); most > 0 && modes&draws != 0 {
+	if most := canCharge(d, t); most > 0 && modes&draws != 0 {
 		options = append(options, b.charging(t, k, most))
 	}
 
@@ -175,8 +175,8 @@ func (b *bounding) charging(t, k int, most float64) siteOption {
 		o.size += b.w.peak - b.allPeak
 	}
 
-	for i, of := range b.classes[k] {
-		if of.energy == most && of.peak == isPeak(d, t) {
+	for i, option := range b.classes[k] {
+		if option.energy == most && option.peak == isPeak(d, t) {
 			o.slope -= b.class[k][i] / most
 			o.size += math.Abs(b.class[k][i]) / most
 		}

@@ -14,11 +14,11 @@ import (
 // checkSlack is how far a sum may be off, as a share of what was added up.
 const checkSlack = 1e-7
 
-func checkNear(what string, got, said, size float64) error {
-	if math.Abs(got-said) <= checkSlack*max(1, size) {
+func checkNear(label string, actual, stated, size float64) error {
+	if math.Abs(actual-stated) <= checkSlack*max(1, size) {
 		return nil
 	}
-	return fmt.Errorf("%s is %v, the plan says %v", what, got, said)
+	return fmt.Errorf("%s is %v, the plan says %v", label, actual, stated)
 }
 
 // checkPossible refuses a slot that takes less than the least or more than the most.
@@ -124,8 +124,8 @@ func checkRuns(p *slots.Slots, x []float64) (int, error) {
 	return runs, nil
 }
 
-// tierWants are the energies to be bought off-peak and peak, of which there is headroom.
-func tierWants(p *slots.Slots, headroom [2]float64) [2]float64 {
+// tierNeeds are the energies to be bought off-peak and peak, of which there is headroom.
+func tierNeeds(p *slots.Slots, headroom [2]float64) [2]float64 {
 	want := [2]float64{min(headroom[0], max(0, p.Need)), 0}
 	if p.OpenOffPeak && p.OffPeak != nil {
 		want[0] = headroom[0]
@@ -142,7 +142,7 @@ func tierWants(p *slots.Slots, headroom [2]float64) [2]float64 {
 func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 	off := func(t int) bool { return p.OffPeak == nil || p.OffPeak[t] }
 	forced := p.OpenOffPeak && p.OffPeak != nil
-	var got, headroom [2]float64 // off-peak and peak
+	var energy, headroom [2]float64 // off-peak and peak
 
 	for t, e := range x {
 		tier := 0
@@ -150,16 +150,16 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 			tier = 1
 		}
 
-		got[tier] += e
+		energy[tier] += e
 		headroom[tier] += p.Full[t]
 	}
 
-	want := tierWants(p, headroom)
+	want := tierNeeds(p, headroom)
 	for tier := range want {
 		err := checkNear(
 			"the energy of a tier",
 			want[tier],
-			got[tier],
+			energy[tier],
 			want[tier],
 		)
 
@@ -168,8 +168,8 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		}
 
 		full := want[tier] >= headroom[tier]-1e-9
-		given := tier == 0 && forced
-		if full || given || want[tier] == 0 {
+		isForced := tier == 0 && forced
+		if full || isForced || want[tier] == 0 {
 			continue // no choice
 		}
 
@@ -186,8 +186,8 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		}
 	}
 
-	if met := got[0]+got[1] >= p.Need-1e-9; met != f.Met {
-		return fmt.Errorf("the need is met: %v, the plan says %v", met, f.Met)
+	if isMet := energy[0]+energy[1] >= p.Need-1e-9; isMet != f.Met {
+		return fmt.Errorf("the need is met: %v, the plan says %v", isMet, f.Met)
 	}
 
 	return nil
@@ -241,7 +241,7 @@ func checkStored(p *battery.Storage, e float64) float64 {
 // checkStage is what slot t costs if the battery draws e, by trying every use of the roof
 // that can be best.
 func checkStage(p *battery.Storage, t int, e float64) float64 {
-	best, over := math.Inf(1), math.Inf(1)
+	best, excess := math.Inf(1), math.Inf(1)
 	try := func(roof float64) {
 		g := p.Load[t] - roof + e
 		beyond := max(0, g-p.ImportLimit, -p.ExportLimit-g)
@@ -251,8 +251,8 @@ func checkStage(p *battery.Storage, t int, e float64) float64 {
 			c = min(g, 0)*p.Export[t] + max(g, 0)*p.Import[t]
 		}
 
-		if beyond < over-1e-9 || beyond <= over+1e-9 && c < best {
-			best, over = c, beyond
+		if beyond < excess-1e-9 || beyond <= excess+1e-9 && c < best {
+			best, excess = c, beyond
 		}
 	}
 
@@ -270,21 +270,21 @@ func checkStage(p *battery.Storage, t int, e float64) float64 {
 		}
 	}
 
-	return best + max(0, -e)*p.Wear + over*battery.Breach
+	return best + max(0, -e)*p.Wear + excess*battery.Breach
 }
 
 // checkDual is the Lagrangian bound at a worth of stored energy after each slot: with
 // every stored kWh priced at it, what each slot alone costs at least, and each level of
 // stored energy alone.
-func checkDual(p *battery.Storage, worth []float64) float64 {
-	n := len(worth)
-	bound := -worth[0] * p.Init
+func checkDual(p *battery.Storage, values []float64) float64 {
+	n := len(values)
+	bound := -values[0] * p.Init
 	at := checkWindow(p)
 
-	for t, v := range worth {
+	for t, v := range values {
 		next := p.Terminal
 		if t+1 < n {
-			next = worth[t+1]
+			next = values[t+1]
 		}
 
 		bound += min((v-next)*at[t+1].lo, (v-next)*at[t+1].hi)

@@ -11,15 +11,15 @@ import (
 type Change struct {
 	Plan  Plan   // the new plan, flagged Wrong and Running where that holds
 	Asset uint32 // the car's index
-	// cost of the current plan less that of the new one, both at the curve's prices, in millionths of a pound
+	// cost of the current plan minus that of the new one, both at the curve's prices, in
+	// millionths of a pound
 	Saving int32
 }
 
-// Replan plans every car on the curve of its class and appends one change to changes
-// for each whose plan differs from the current one. Current plans are on the same
-// curves' pieces (Shift). It allocates only when changes is too short, so a fleet may be
-// handed over in parts of any size: the answer is the same, save that Asset counts from
-// the start of the part.
+// Replan plans every car on the curve of its class. It appends one change for each car whose
+// plan differs from the current one. Current plans must be on the same curves' pieces (see
+// Shift). It allocates only when changes is too short. A fleet may be given in parts of any
+// size: the result is the same, except that Asset counts from the start of the part.
 func Replan(
 	curves []Curve,
 	assets []Asset,
@@ -28,8 +28,8 @@ func Replan(
 ) []Change {
 	current = current[:len(assets)]
 
-	// In blocks: first every plan, noting those that differ without a branch to guess,
-	// then the weighing of those.
+	// In blocks: first every plan, noting without a branch those that differ, then the
+	// comparison of those.
 	var block [128]Change
 	for base := 0; base < len(assets); base += len(block) {
 		n := 0
@@ -58,8 +58,8 @@ func Replan(
 	return changes
 }
 
-// change compares plan p with the current one and flags it; false if they charge alike
-// from the window's start on.
+// change compares plan p with the current one and sets its flags. It returns false if they
+// charge alike from the window's start on.
 func (c *Curve) change(a *Asset, old Plan, p *Plan) (int32, bool) {
 	if c.ranks.serves(a) {
 		return c.change64(a, old, p)
@@ -93,7 +93,7 @@ func (c *Curve) touches(p, o Plan) bool {
 	return (p.lo^o.lo|cuts(p, o).lo)&c.now != 0
 }
 
-// cuts is the set of the pieces that two plans do not cut alike.
+// cuts returns the set of the pieces that two plans cut differently.
 func cuts(p, o Plan) Plan {
 	const cut = 0xffffff << 32
 	if (p.tag^o.tag)&cut == 0 {
@@ -110,8 +110,8 @@ func cuts(p, o Plan) Plan {
 	return x
 }
 
-// rest returns what a current plan still does from the window's start on: pieces that are
-// past fall away, and so does a cut that lies outside the window.
+// rest returns the part of a current plan from the window's start on. Past pieces are removed,
+// and so is a cut outside the window.
 func (c *Curve) rest(v *view, p Plan) Plan {
 	p.lo &^= lowMask(v.first)
 	p.tag = p.tag << 8 >> 8 &^ highMask(v.first) // highMask is 32 bits at most
@@ -120,19 +120,19 @@ func (c *Curve) rest(v *view, p Plan) Plan {
 	}
 
 	i := p.slot()
-	all, some := c.seconds(v, i, Plan{}), c.seconds(v, i, p)
-	if some == 0 {
+	all, planned := c.seconds(v, i, Plan{}), c.seconds(v, i, p)
+	if planned == 0 {
 		p.drop(i)
 	}
-	if some == 0 || some == all || i < v.first {
+	if planned == 0 || planned == all || i < v.first {
 		p.setCut(0, 0)
 	}
 
 	return p
 }
 
-// seconds returns how much of piece i lies between the window's two ends and, if it is the
-// piece that p cuts, is not cut.
+// seconds returns how much of piece i lies within the window. If p cuts the piece, the cut is
+// subtracted.
 func (c *Curve) seconds(v *view, i uint8, p Plan) uint32 {
 	head, tail := uint32(0), uint32(0)
 	if i == v.first {
@@ -150,14 +150,14 @@ func (c *Curve) seconds(v *view, i uint8, p Plan) uint32 {
 	return s - min(s, head+tail)
 }
 
-// tally is what one plan has more than another.
+// tally is the difference between two plans.
 type tally struct {
 	money   int64 // price times seconds
 	seconds int64
 	peak    int64
 }
 
-// difference returns what plan p has more than plan o.
+// difference returns plan p minus plan o.
 func (c *Curve) difference(v *view, p, o Plan) tally {
 	cut := cuts(p, o)
 
@@ -173,7 +173,7 @@ func (c *Curve) difference(v *view, p, o Plan) tally {
 	return t
 }
 
-// add counts piece i.
+// add adds piece i.
 func (t *tally) add(c *Curve, v *view, p, o Plan, i uint8) {
 	s := int64(c.seconds(v, i, p))*int64(bit(p.lo, p.hi(), i)) -
 		int64(c.seconds(v, i, o))*int64(bit(o.lo, o.hi(), i))
@@ -182,15 +182,15 @@ func (t *tally) add(c *Curve, v *view, p, o Plan, i uint8) {
 	t.peak += s * int64(1-bit(c.off[0], c.off[1], i))
 }
 
-// micros turns price times seconds at a power into millionths of a pound. Added to a
-// number this large, what lies behind the point is rounded away.
+// micros converts price times seconds at a power into millionths of a pound. Adding and
+// subtracting a large number rounds the fraction away.
 func micros(priceSeconds int64, watts uint32) int64 {
 	const large = 3 << 51
 	money := float64(float64(priceSeconds) * (float64(watts) / 3.6e9))
 	return int64(money+large) - large
 }
 
-// clampedMicros is the same, held to what 32 bits can say.
+// clampedMicros is micros, limited to the range of 32 bits.
 func clampedMicros(priceSeconds int64, watts uint32) int32 {
 	return int32(max(
 		math.MinInt32,
@@ -198,8 +198,8 @@ func clampedMicros(priceSeconds int64, watts uint32) int32 {
 	))
 }
 
-// Charge returns the seconds of charging and the cost at the curve's prices of what plan p
-// does in the car's window.
+// Charge returns the seconds of charging of plan p in the car's window, and their cost at the
+// curve's prices.
 func (c *Curve) Charge(
 	a *Asset,
 	p Plan,
@@ -212,11 +212,11 @@ func (c *Curve) Charge(
 	return uint32(t.seconds), flex.MicroPounds(micros(t.money, a.Watts))
 }
 
-// Span is a stretch of charging, in seconds after the horizon's start.
+// Span is an unbroken time of charging, in seconds after the horizon's start.
 type Span struct{ From, To uint32 }
 
-// Spans appends to dst when plan p charges in the car's window, in order, joined where one
-// stretch meets the next.
+// Spans appends the spans in which plan p charges in the car's window, in order. Adjacent
+// spans are merged.
 func (c *Curve) Spans(a *Asset, p Plan, dst []Span) []Span {
 	v := c.view(a)
 	first := len(dst)

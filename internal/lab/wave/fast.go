@@ -6,18 +6,18 @@ import (
 	"flexd/internal/engine/bitselect"
 )
 
-// ranks is the first 64 pieces of a curve turned around, if each is a whole half-hour:
-// bit r of a word stands for the r-th of their order, from 0, so that the n-th cheapest
-// piece of a window is the n-th bit set.
+// ranks has the first 64 pieces of a curve in the order of their rank, if each is a whole
+// half-hour. Bit r of a word stands for the piece of rank r, so that the n-th cheapest piece
+// of a window is the n-th bit set.
 type ranks struct {
 	// second at which the last of them ends; 0 if a piece is no whole half-hour
-	end    uint32
-	of     [64]uint8  // of a piece
-	before [65]uint64 // of the pieces before the i-th
-	tier   [2]uint64  // of the off-peak, and of all
-	floor  [2]uint64  // of what a car always takes, by whether it maximises
-	first  [65]uint64 // the pieces of the first r ranks
-	last   [65]uint8  // the piece of rank r-1
+	end     uint32
+	byPiece [64]uint8  // of a piece
+	before  [65]uint64 // of the pieces before the i-th
+	tier    [2]uint64  // of the off-peak, and of all
+	floor   [2]uint64  // of what a car always takes, by whether it maximises
+	first   [65]uint64 // the pieces of the first r ranks
+	last    [65]uint8  // the piece of rank r-1
 }
 
 func (k *ranks) sort(c *Curve) {
@@ -37,14 +37,14 @@ func (k *ranks) sort(c *Curve) {
 			k.floor[1] |= 1 << r
 		}
 
-		k.of[i] = uint8(r)
+		k.byPiece[i] = uint8(r)
 		r++
 		k.first[r], k.last[r] = k.first[r-1]|1<<i, i
 	}
 
 	for i := range n {
-		k.before[i+1] = k.before[i] | 1<<k.of[i]
-		k.tier[0] |= c.off[0] >> i & 1 << k.of[i]
+		k.before[i+1] = k.before[i] | 1<<k.byPiece[i]
+		k.tier[0] |= c.off[0] >> i & 1 << k.byPiece[i]
 	}
 
 	k.tier[1] = k.before[n]
@@ -55,7 +55,7 @@ func (k *ranks) serves(a *Asset) bool {
 	return a.From < a.To && a.To <= k.end && a.Need-1 < 1<<30
 }
 
-// ends are the pieces at the two ends of a window, and the seconds that lie outside of it.
+// ends has the pieces at both ends of a window, and their seconds outside of it.
 type ends struct {
 	first, last uint32 // pieces
 	miss, tail  uint32 // seconds of first before the window, and of last after it
@@ -71,8 +71,8 @@ func endsOf(a *Asset) ends {
 	}
 }
 
-// plan64 is Plan for a window that is not empty and lies in the ranked pieces and a need
-// of at least a second, with few branches that a processor is likely to guess wrong.
+// plan64 is Plan for a window that is not empty and within the ranked pieces, and for a need
+// of at least a second. It has few branches that a processor would mispredict.
 func (c *Curve) plan64(a *Asset) Plan {
 	k := &c.ranks
 	w := endsOf(a)
@@ -81,52 +81,52 @@ func (c *Curve) plan64(a *Asset) Plan {
 		return Plan{tag: uint64(Short) << 56}
 	}
 
-	// The first used ranks are in use: as many as the need takes, or as a maximising car
-	// always takes. left are the seconds to leave out of the last of them.
-	r, got := k.cheapest(open, &w, a.Need)
-	short := less(got, a.Need)
-	left, used := (got-a.Need)&(short-1), r+1
+	// The first used ranks are charged: as many as the need takes, or as a maximising car
+	// always takes. excess is the number of seconds to leave out of the last of them.
+	r, energy := k.cheapest(open, &w, a.Need)
+	short := isLess(energy, a.Need)
+	excess, used := (energy-a.Need)&(short-1), r+1
 	floor := uint32(bits.Len64(open & k.floor[a.Flags>>1&1]))
 	if floor >= used {
-		left, used = 0, floor
+		excess, used = 0, floor
 	}
 
 	m := k.first[used] & (2<<w.last - 1) &^ (1<<w.first - 1)
-	if left == 0 {
+	if excess == 0 {
 		return Plan{lo: m, tag: uint64(short) << 56}
 	}
-	return w.leave(m, uint32(k.last[used])&63, left, short)
+	return w.leave(m, uint32(k.last[used])&63, excess, short)
 }
 
-// cheapest finds the rank of the last piece that the need takes of those that are open, and
-// the seconds that all up to it give. The first and the last piece may be partial, but lack
-// less than a piece each: after as many pieces as would do if all were whole, at most two
-// more are needed.
-func (k *ranks) cheapest(open uint64, w *ends, need uint32) (r, got uint32) {
+// cheapest returns the rank of the last open piece that the need takes, and the seconds of all
+// pieces up to it. Only the first and the last piece of the window may be partial. So after as
+// many pieces as would suffice if all were whole, at most two more are needed.
+func (k *ranks) cheapest(open uint64, w *ends, need uint32) (r, energy uint32) {
 	sums := bitselect.Sums(open)
 	n := min((need+halfHour-1)/halfHour, uint32(sums>>56))
-	rFirst, rLast := uint32(k.of[w.first]), uint32(k.of[w.last])
+	rFirst, rLast := uint32(k.byPiece[w.first]), uint32(k.byPiece[w.last])
 
 	r = bitselect.Nth(open, sums, n)
-	got = n*halfHour - w.miss*less(rFirst, r+1) - w.tail*less(rLast, r+1)
-	for got < need {
+	energy = n*halfHour - w.miss*isLess(rFirst, r+1) - w.tail*isLess(rLast, r+1)
+	for energy < need {
 		rest := open &^ (2<<(r&63) - 1)
 		if rest == 0 {
 			break
 		}
 		n++
 		r = uint32(bits.TrailingZeros64(rest))
-		got = n*halfHour - w.miss*less(rFirst, r+1) - w.tail*less(rLast, r+1)
+		energy = n*halfHour - w.miss*isLess(rFirst, r+1) - w.tail*isLess(rLast, r+1)
 	}
-	return r, got
+	return r, energy
 }
 
-// leave is the plan of the pieces m without left seconds of the piece slot: off its end, or
-// off its start if the piece after it is used and the one before it is not.
+// leave returns the plan of the pieces m without left seconds of the piece slot. The seconds
+// are left out at its end, or at its start if the next piece is used and the previous one is
+// not.
 func (w *ends) leave(m uint64, slot, left, short uint32) Plan {
 	late := uint32(m>>1>>slot) &^ uint32(m<<1>>slot) & 1
-	cut := left + w.tail*less(slot^w.last, 1)
-	cut -= (cut + left + w.miss*less(slot^w.first, 1)) * late
+	cut := left + w.tail*isLess(slot^w.last, 1)
+	cut -= (cut + left + w.miss*isLess(slot^w.first, 1)) * late
 
 	return Plan{
 		lo:  m,
@@ -134,12 +134,12 @@ func (w *ends) leave(m uint64, slot, left, short uint32) Plan {
 	}
 }
 
-// change64 is change for what plan64 serves. A current plan that reaches past the 64
-// pieces or whose cut meets an end of the window is left to the slow way.
+// change64 is change for cars that plan64 supports. A current plan that exceeds the 64 pieces,
+// or whose cut meets an end of the window, is left to changeAny.
 func (c *Curve) change64(a *Asset, old Plan, p *Plan) (int32, bool) {
 	w := endsOf(a)
 	before := cutOf(old)
-	if old.hi() != 0 || before.left > 0 && w.atEnd(before.slot) {
+	if old.hi() != 0 || before.excess > 0 && w.atEnd(before.slot) {
 		return c.changeAny(a, old, p)
 	}
 
@@ -159,8 +159,8 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (int32, bool) {
 
 	d := c.moved(in, out)
 	w.moved(c, &d, in, out)
-	d.part(c, before.slot&63, -int64(before.left))
-	d.part(c, after.slot&63, int64(after.left))
+	d.part(c, before.slot&63, -int64(before.excess))
+	d.part(c, after.slot&63, int64(after.excess))
 
 	allowed := c.off[0] | -uint64(a.Flags&Peak)
 	if in&^(w.pieces()&allowed) != 0 || d.seconds < -Slack || d.peak > Slack {
@@ -173,37 +173,37 @@ func (w *ends) atEnd(slot uint32) bool {
 	return slot <= w.first || slot >= w.last
 }
 
-// pieces are those of the window, a bit each.
+// pieces returns the pieces of the window, one bit each.
 func (w *ends) pieces() uint64 {
 	return uint64((2<<w.last - 1) &^ (1<<w.first - 1))
 }
 
-// cut is what a plan leaves out of one of its pieces.
+// cut is the part of a piece that a plan leaves out.
 type cut struct {
-	slot uint32 // the piece
-	left uint32 // seconds
+	slot   uint32 // the piece
+	excess uint32 // seconds
 }
 
 func cutOf(p Plan) cut {
-	return cut{slot: uint32(p.slot()), left: p.head() + p.tail()}
+	return cut{slot: uint32(p.slot()), excess: p.head() + p.tail()}
 }
 
-// cutOf is what a new plan leaves out of the part of a piece that lies in the window.
+// cutOf returns the seconds that a new plan leaves out of a piece within the window.
 func (w *ends) cutOf(p *Plan) cut {
 	k := cutOf(*p)
 	if k.slot == w.first && p.head() > 0 {
-		k.left -= w.miss
+		k.excess -= w.miss
 	}
 	if k.slot == w.last && p.tail() > 0 {
-		k.left -= w.tail
+		k.excess -= w.tail
 	}
 	return k
 }
 
-// bit is the bit of the piece, if something is left out of it.
-func (k cut) bit() uint64 { return uint64(less(0, k.left)) << (k.slot & 63) }
+// bit returns the bit of the piece, if something of it is left out.
+func (k cut) bit() uint64 { return uint64(isLess(0, k.excess)) << (k.slot & 63) }
 
-// gains is 1 if piece i comes into the plan, -1 if it goes, and 0 otherwise.
+// gains returns 1 if piece i is added to the plan, -1 if it is removed, and 0 otherwise.
 func gains(in, out uint64, i uint32) int64 {
 	return int64(out>>i&1) - int64(in>>i&1)
 }

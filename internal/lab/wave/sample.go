@@ -5,8 +5,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// SamplePrices returns the prices of n half-hours from noon, as a GB winter day has them: low
-// at night, dear from 16:00 to 19:00, noise on top.
+// SamplePrices returns the prices of n half-hours from noon, like those of a winter day in
+// Great Britain: low at night, high from 16:00 to 19:00, with noise.
 func SamplePrices(source *random.Source, n int) []flex.Price {
 	prices := make([]flex.Price, n)
 	for t := range prices {
@@ -30,7 +30,7 @@ func SampleCurves(prices []flex.Price) []Curve {
 	return sampleCurves(prices, 24)
 }
 
-// sampleCurves is the same from the half-hour of the day on that start says.
+// sampleCurves is SampleCurves from a given half-hour of the day on.
 func sampleCurves(prices []flex.Price, start int) []Curve {
 	curves := make([]Curve, 4)
 	pieces := make([]Piece, len(prices))

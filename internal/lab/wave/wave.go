@@ -9,16 +9,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// A wave plans a whole fleet of cars again after a price change, where nothing but the
-// price couples them. What the cars of one tariff class share is sorted once, into a
-// Curve; a car is then one search over at most 96 bits.
+// A wave plans a whole fleet of cars again after a price change, if only the price couples
+// them. The data that the cars of one tariff class share are sorted once, into a Curve. A car
+// then needs one search over at most 96 bits.
 //
-// The law: charging goes to the cheapest seconds that the car may use, off-peak before
-// peak, earlier before later. Sort the pieces of the horizon by (tier, price, start) and
-// let reach(r) be the seconds that the car can charge in the first r of them. An optimal
-// plan fills the smallest r with reach(r) >= need and leaves the surplus out of the last
-// piece: were a later piece used while an earlier one is not full, moving a second
-// between them would not make it dearer. reach never falls with r, so halving finds r.
+// The law: charging uses the cheapest seconds that the car may use, off-peak before peak,
+// earlier before later. Sort the pieces of the horizon by (tier, price, start), and let
+// reach(r) be the seconds that the car can charge in the first r of them. An optimal plan
+// fills the smallest r with reach(r) >= need and leaves the surplus out of the last piece. If
+// a later piece were used while an earlier one is not full, moving a second between them would
+// not increase the cost. reach never falls with r, so bisection finds r.
 
 // Limits of a wave.
 const (
@@ -31,11 +31,11 @@ const (
 	halfHour = 1800 // seconds in a settlement period, and in most pieces
 )
 
-// KeepAll is the price at which a maximising car never gives up an off-peak piece.
+// KeepAll is the price at which a maximising car uses every off-peak piece.
 const KeepAll flex.Price = math.MaxInt64
 
-// Piece is a stretch of one settlement period in which the price and the tariff's
-// tier stay the same: the whole half-hour, or less where an off-peak boundary cuts it.
+// Piece is a part of one settlement period with one price and one tier of the tariff: the
+// whole half-hour, or less at an off-peak boundary.
 type Piece struct {
 	// seconds after the horizon's start, which is a half-hour's start
 	Start   uint32
@@ -44,9 +44,9 @@ type Piece struct {
 	OffPeak bool
 }
 
-// Curve is a price curve as one tariff class sees it, sorted once for all its cars.
-// The zero value has no pieces; Sort fills it. It is read only from then on and may be
-// shared by any number of goroutines.
+// Curve is the price curve of one tariff class, sorted once for all its cars. The zero value
+// has no pieces; Sort fills it. Afterwards it is only read, and any number of goroutines may
+// share it.
 type Curve struct {
 	count int
 	floor int    // how many of the order a maximising car always takes
@@ -70,12 +70,12 @@ type Curve struct {
 	ranks ranks
 }
 
-// Sort sets the curve to the pieces, which must follow one another without a gap from
-// second 0, each inside one half-hour and at most 64 in the first. A maximising car gives
-// up an off-peak piece only if its price is giveUp or more and the need is met without it;
-// with KeepAll never. A price is needed for every piece: where the market has none,
-// the caller says what it expects. Sort allocates nothing.
-func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
+// Sort sets the curve to the pieces, which must follow each other without a gap from second 0,
+// each within one half-hour and at most 64 in the first. A maximising car leaves out an
+// off-peak piece only if its price is at least threshold and the need is met without it; with
+// KeepAll never. Every piece needs a price: where the market has none, the caller supplies an
+// expected one. Sort allocates nothing.
+func (c *Curve) Sort(pieces []Piece, threshold flex.Price) error {
 	if len(pieces) == 0 || len(pieces) > MaxPieces {
 		return flex.Fail(
 			flex.Malformed,
@@ -112,13 +112,13 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 		return cmp.Or(pieces[a].compare(&pieces[b]), int(a)-int(b))
 	})
 
-	c.fill(pieces, &order, giveUp)
+	c.fill(pieces, &order, threshold)
 	c.ranks.sort(c)
 
 	return nil
 }
 
-// compare says which piece is to be charged in first: off-peak before peak, then the cheaper.
+// compare orders pieces for charging: off-peak before peak, then the cheaper one.
 func (p *Piece) compare(q *Piece) int {
 	if p.OffPeak != q.OffPeak {
 		if p.OffPeak {
@@ -130,11 +130,11 @@ func (p *Piece) compare(q *Piece) int {
 	return cmp.Compare(p.Price, q.Price)
 }
 
-// fill sets which pieces are used at each rank, the pieces in the order that they are charged in.
+// fill sets the used pieces of each rank; the pieces are in their order of charging.
 func (c *Curve) fill(
 	pieces []Piece,
 	order *[MaxPieces]uint8,
-	giveUp flex.Price,
+	threshold flex.Price,
 ) {
 	for r := range len(c.lo) - 1 {
 		c.lo[r+1], c.hi[r+1] = c.lo[r], c.hi[r]
@@ -146,13 +146,13 @@ func (c *Curve) fill(
 		c.last[r+1] = i
 		c.lo[r+1] |= 1 << i // a shift of 64 or more gives 0
 		c.hi[r+1] |= 1 << (i - 64)
-		if pieces[i].OffPeak && pieces[i].Price < giveUp {
+		if pieces[i].OffPeak && pieces[i].Price < threshold {
 			c.floor = r + 1
 		}
 	}
 }
 
-// set notes piece i.
+// set records piece i.
 func (c *Curve) set(i uint8, p Piece) {
 	c.start[i], c.price[i] = p.Start, int64(p.Price)
 	if p.Start%halfHour == 0 {
@@ -174,13 +174,13 @@ func (c *Curve) set(i uint8, p Piece) {
 
 // Flags of a Asset.
 const (
-	// may charge in the peak, for what the off-peak cannot hold
+	// may charge in peak time, for what off-peak time cannot deliver
 	Peak uint8 = 1 << iota
-	// charge in every off-peak second; the need is a floor
+	// charges in every off-peak second; the need is a minimum
 	Maximise
 )
 
-// Asset is a car as a wave sees it, in 20 bytes. Seconds are after the horizon's start.
+// Asset is a car in a wave, in 20 bytes. Seconds are after the horizon's start.
 type Asset struct {
 	// it may charge in [From, To); From is never before the present
 	From  uint32
@@ -191,21 +191,21 @@ type Asset struct {
 	Flags uint8  // Peak, Maximise
 }
 
-// Flags of a Plan. They do not say what is charged when.
+// Flags of a Plan. They do not affect when it charges.
 const (
 	// the need does not fit; the plan charges in all permitted time
 	Short uint8 = 1 << iota
-	// the plan in force breaks a duty: it must be replaced
+	// the plan in force violates a requirement and must be replaced
 	Wrong
 	// differs from the plan in force in the running half-hour
 	Running
 )
 
-// Plan says when a car charges, in 16 bytes: in a set of pieces, as far as they lie in
-// the car's window. At most one of them is cut: charging stops some seconds before the
-// piece's end, or, if that joins it to the next piece and nothing joins it to the one
-// before, starts some seconds after its start. A plan is bound to the pieces of the curve
-// that it was made on; Shift moves it to a later one. The zero value charges nothing.
+// Plan says when a car charges, in 16 bytes: in a set of pieces, as far as they are within the
+// car's window. At most one of them is cut. Then charging stops some seconds before the
+// piece's end, or starts some seconds after its start if that connects it to the next piece
+// and nothing connects it to the one before. A plan belongs to the pieces of the curve on
+// which it was made; Shift moves it to a later curve. The zero value charges nothing.
 type Plan struct {
 	lo uint64 // pieces 0 to 63
 	// from the lowest bit: pieces 64 to 95, the cut (int16), its piece (uint8), flags (uint8)
@@ -244,10 +244,10 @@ func (p *Plan) setCut(i uint8, cut int16) {
 // Flags returns the plan's flags.
 func (p Plan) Flags() uint8 { return uint8(p.tag >> 56) }
 
-// Same reports whether two plans on one curve charge alike, whatever their flags.
+// Same reports whether two plans on one curve charge alike, apart from their flags.
 func (p Plan) Same(o Plan) bool { return p.differs(o) == 0 }
 
-// differs is 0 if the plans are the same whatever their flags, else 1.
+// differs returns 0 if the plans charge alike, else 1.
 func (p Plan) differs(o Plan) uint64 {
 	d := p.lo ^ o.lo | (p.tag^o.tag)<<8
 	return (d | -d) >> 63
@@ -284,8 +284,8 @@ type view struct {
 	tail uint32
 }
 
-// leaveOut leaves seconds of a piece out: at its end, or at its beginning if charging continues
-// into it from the piece before.
+// leaveOut leaves seconds of a piece out: at its end, or at its start if charging continues
+// from the piece before.
 func (p *Plan) leaveOut(v *view, piece uint8, left uint32) {
 	tail := left
 	if piece == v.last {
@@ -304,8 +304,8 @@ func (p *Plan) leaveOut(v *view, piece uint8, left uint32) {
 	}
 }
 
-// view cuts the car's window out of the curve. A window that is empty on the horizon has
-// no pieces and comes after them all.
+// view returns the car's window on the curve. A window that is empty on the horizon has no
+// pieces and is placed after all of them.
 func (c *Curve) view(a *Asset) view {
 	to := min(a.To, c.end)
 	if a.From >= to {
@@ -341,8 +341,8 @@ func highMask(n uint8) uint64 { return 1<<(max(n, 64)-64) - 1 }
 // bit is 1 if piece i is among lo and hi, else 0; i may be 255, for -1.
 func bit(lo, hi uint64, i uint8) uint32 { return uint32(lo>>i|hi>>(i-64)) & 1 }
 
-// less is 1 if a < b, else 0. Both are below 2^31.
-func less(a, b uint32) uint32 { return (a - b) >> 31 }
+// isLess is 1 if a < b, else 0. Both are below 2^31.
+func isLess(a, b uint32) uint32 { return (a - b) >> 31 }
 
 // reach returns the seconds that the car can charge in its pieces among lo and hi.
 func (c *Curve) reach(v *view, lo, hi uint64) uint32 {
@@ -363,11 +363,10 @@ func (c *Curve) reach(v *view, lo, hi uint64) uint32 {
 	return s
 }
 
-// Plan returns the cheapest plan of the car on the curve, to the second: the need as far
-// as it fits, off-peak first, peak only if allowed and only for the shortfall, then least
-// cost, then earliest. A maximising car charges in every off-peak second but those that it
-// gives up (Sort). Plan never fails; if the need does not fit, the plan is flagged
-// Short.
+// Plan returns the cheapest plan of the car on the curve, to the second: the need as far as
+// possible, off-peak first, peak only if allowed and only for the shortfall, then least cost,
+// then earliest. A maximising car charges in every off-peak second except those that it leaves
+// out (see Sort). Plan never fails; if the need cannot be met, the plan is flagged Short.
 func (c *Curve) Plan(a *Asset) Plan {
 	if c.ranks.serves(a) {
 		return c.plan64(a)
