@@ -157,13 +157,13 @@ func (o *alertsSnooze) Run(ctx context.Context, c console) error {
 		"snooze alert",
 		o.Note,
 		func(h *app.App, id records.AlertID) error {
-			said := operations.AlertNote{
+			message := operations.AlertNote{
 				Alert: id,
 				Who:   commandLine,
 				Text:  o.Note,
 			}
 
-			_, err := h.Operations.Snooze(ctx, said, o.For)
+			_, err := h.Operations.Snooze(ctx, message, o.For)
 			return err
 		},
 	)
@@ -203,8 +203,8 @@ func (s store) onAlerts(
 	ctx context.Context,
 	c console,
 	act flex.AuditEntry,
-	of string,
-	done string,
+	subject string,
+	message string,
 	do func(*app.App) error,
 ) error {
 	h, err := s.open(ctx)
@@ -215,14 +215,14 @@ func (s store) onAlerts(
 	defer h.Close()
 	act.Who = commandLine
 
-	act.Org, err = orgIfNamed(ctx, h, of)
+	act.Org, err = orgIfNamed(ctx, h, subject)
 	if err != nil {
 		return err
 	}
 
 	err = h.Access.Act(ctx, act, func() error { return do(h) })
-	if err == nil && done != "" {
-		fmt.Fprintln(c.out, done)
+	if err == nil && message != "" {
+		fmt.Fprintln(c.out, message)
 	}
 
 	return err
@@ -300,10 +300,10 @@ type alertsRule struct {
 // requested changes.
 func (o *alertsRule) rule(rules []operations.AlertRule, org flex.OrgID) operations.AlertRule {
 	r := operations.AlertRule{Threshold: 1}
-	for _, was := range rules {
-		general := was.Org.IsZero() && r.Org.IsZero()
-		if was.Kind == operations.Kind(o.Kind) && (was.Org == org || general) {
-			r = was
+	for _, current := range rules {
+		general := current.Org.IsZero() && r.Org.IsZero()
+		if current.Kind == operations.Kind(o.Kind) && (current.Org == org || general) {
+			r = current
 		}
 	}
 
@@ -397,12 +397,12 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 		Detail:  o.Kind,
 	}
 
-	said := "Alerts go there from now on; flexd alerts route test sends one."
+	message := "Alerts go there from now on; flexd alerts route test sends one."
 	if o.Kind == operations.RouteEmail {
-		said += " The flexd that serves must have --mail-relay: without one it sends no e-mail."
+		message += " The flexd that serves must have --mail-relay: without one it sends no e-mail."
 	}
 	if o.JSON {
-		said = ""
+		message = ""
 	}
 
 	err := o.onAlerts(
@@ -410,7 +410,7 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 		c,
 		act,
 		o.Org,
-		said,
+		message,
 		func(h *app.App) error {
 			org, err := orgIfNamed(ctx, h, o.Org)
 			if err != nil {
@@ -431,20 +431,20 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 
 // printRoute prints the secret that was made for a route.
 func (o *alertsRouteAdd) printRoute(c console, r *records.AlertRoute) error {
-	made := ""
+	notice := ""
 	if o.Secret == "" {
-		made = r.Secret.Reveal()
+		notice = r.Secret.Reveal()
 	}
 
-	if made == "" && !o.JSON {
+	if notice == "" && !o.JSON {
 		return nil
 	}
 
 	return o.print(
 		c,
-		fields{"name": r.Name, "kind": r.Kind, "secret": made},
+		fields{"name": r.Name, "kind": r.Kind, "secret": notice},
 		"secret  %s\n\nIt is shown this once. It signs each message as it does pushes.\n",
-		made,
+		notice,
 	)
 }
 

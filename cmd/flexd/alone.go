@@ -12,10 +12,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// serveAlone claims a SQLite database for the one process that may serve it: a second would
+// lockDatabase claims a SQLite database for the one process that may serve it: a second would
 // take up pushes that the first has under way. The claim is on a file beside the database
 // and ends with release, or with the process however that ends.
-func serveAlone(path string) (release func() error, err error) {
+func lockDatabase(path string) (release func() error, err error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("claim the database: %w", err)
@@ -45,8 +45,8 @@ func copyOwner(file, other string) error {
 		return err
 	}
 
-	if was, ok := info.Sys().(*syscall.Stat_t); ok {
-		err = os.Lchown(file, int(was.Uid), int(was.Gid))
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+		err = os.Lchown(file, int(owner.Uid), int(owner.Gid))
 	}
 	if err != nil {
 		return fmt.Errorf(
@@ -59,9 +59,9 @@ func copyOwner(file, other string) error {
 	return os.Chmod(file, info.Mode().Perm())
 }
 
-// servedAlone reports whether a process has the SQLite database claimed by serveAlone. It
+// isDatabaseLocked reports whether a process has the SQLite database claimed by lockDatabase. It
 // makes no file.
-func servedAlone(path string) (served bool, err error) {
+func isDatabaseLocked(path string) (locked bool, err error) {
 	f, err := os.Open(path + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // nobody has claimed it yet

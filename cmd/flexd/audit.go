@@ -183,7 +183,7 @@ type auditVerify struct {
 	PublicKey  string `help:"Public key that must have signed it, in base64; without it, the one that the checkpoint names." placeholder:"KEY"`
 }
 
-// Run says whether the chain holds.
+// Run checks the chain of the audit log.
 func (a *auditVerify) Run(ctx context.Context, c console) error {
 	h, err := a.open(ctx)
 	if err != nil {
@@ -191,23 +191,23 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	broken, err := h.DB.VerifyAudit(ctx)
+	firstBroken, err := h.DB.VerifyAudit(ctx)
 	if err != nil {
 		return err
 	}
 
-	if len(broken) > 0 {
+	if len(firstBroken) > 0 {
 		err := a.print(
 			c,
-			fields{"findings": broken},
+			fields{"findings": firstBroken},
 			"%s\n",
-			strings.Join(broken, "\n"),
+			strings.Join(firstBroken, "\n"),
 		)
 		if err != nil {
 			return err
 		}
 
-		return fmt.Errorf("the audit log was changed: %d findings", len(broken))
+		return fmt.Errorf("the audit log was changed: %d findings", len(firstBroken))
 	}
 
 	if a.Checkpoint != "" {
@@ -233,14 +233,14 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	said := fmt.Sprintf(
+	message := fmt.Sprintf(
 		"%d links hold; the newest hash is %s\n",
 		head.Sequence,
 		head.Hash,
 	)
 
 	if unlinked > 0 {
-		said += fmt.Sprintf(
+		message += fmt.Sprintf(
 			"%d acts are in no link: they were written before the chain began, or by a flexd of before\n",
 			unlinked,
 		)
@@ -255,7 +255,7 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 			"unlinked": unlinked,
 		},
 		"%s",
-		said,
+		message,
 	)
 }
 

@@ -46,8 +46,8 @@ export limit. The home is then planned as a whole, and for comparison each devic
   flexd backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv --sessions stays.csv --tariff 00:30-05:30 --fuse 18`
 }
 
-// tested is the result of a test.
-type tested interface {
+// forecaster is the result of a test.
+type forecaster interface {
 	Table(w io.Writer) error
 	CSV(w io.Writer) error
 	SVG() string
@@ -63,7 +63,7 @@ func (b *backtestCommand) Run(
 		return err
 	}
 
-	if b.whole() {
+	if b.isWholeHome() {
 		return b.runHome(ctx, c, test)
 	}
 
@@ -83,7 +83,7 @@ func (b *backtestCommand) Run(
 // write writes the results in the requested formats.
 func (b *backtestCommand) write(
 	c console,
-	result tested,
+	result forecaster,
 	asJSON fields,
 ) error {
 	if b.SVG != "" {
@@ -114,20 +114,20 @@ func (b *backtestCommand) write(
 // the command is stopped.
 func progressTo(ctx context.Context, c console) func(done, total int) bool {
 	began := time.Now()
-	reported := began
+	lastReport := began
 	return func(done, total int) bool {
-		if time.Since(reported) < time.Second {
+		if time.Since(lastReport) < time.Second {
 			return ctx.Err() == nil
 		}
 
-		reported = time.Now()
-		left := time.Since(began) * time.Duration(total-done) / time.Duration(max(1, done))
+		lastReport = time.Now()
+		remaining := time.Since(began) * time.Duration(total-done) / time.Duration(max(1, done))
 		fmt.Fprintf(
 			c.err,
 			"%d of %d steps, about %s left\n",
 			done,
 			total,
-			left.Round(time.Second),
+			remaining.Round(time.Second),
 		)
 
 		return ctx.Err() == nil
@@ -137,7 +137,7 @@ func progressTo(ctx context.Context, c console) func(done, total int) bool {
 // notesShown is how many days and stays that do not count are named.
 const notesShown = 5
 
-// notesTo says why days and stays do not count.
+// notesTo says why days and sessions do not count.
 func notesTo(c console, notes []string) {
 	for _, note := range notes[:min(len(notes), notesShown)] {
 		fmt.Fprintf(c.err, "left out: %s\n", note)
@@ -346,11 +346,11 @@ func (b *backtestCommand) fixed(test *backtest.Case) error {
 	offPeak := flagOr(b.OffPeak, backtestOffPeak)
 	export := flagOr(b.Export, backtestExport)
 	test.Buy = func(p flex.Period) (float64, bool) {
-		cheap := 0.0
+		cheapPrice := 0.0
 		for _, s := range w.Spans(p.Span()) {
-			cheap += s.Len().Seconds() / flex.HalfHour.Seconds()
+			cheapPrice += s.Len().Seconds() / flex.HalfHour.Seconds()
 		}
-		return cheap*offPeak + (1-cheap)*peak, true
+		return cheapPrice*offPeak + (1-cheapPrice)*peak, true
 	}
 
 	test.Sell = func(flex.Period) (float64, bool) {

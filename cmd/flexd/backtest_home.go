@@ -149,8 +149,8 @@ func (b *backtestCommand) inBounds() error {
 	return nil
 }
 
-// whole reports whether the home has more than a battery and a roof.
-func (b *backtestCommand) whole() bool {
+// isWholeHome reports whether the home has more than a battery and a roof.
+func (b *backtestCommand) isWholeHome() bool {
 	devices := b.Sessions != "" || b.Tank > 0 || b.HeatPump > 0
 	return devices || b.Fuse > 0 || b.ExportLimit != nil
 }

@@ -52,7 +52,7 @@ func (b *backup) Run(ctx context.Context, c console) error {
 		}
 		defer h.Close()
 
-		return b.again(ctx, c, h)
+		return b.repeat(ctx, c, h)
 	}
 
 	if err := b.copyAsIs(ctx); err != nil {
@@ -129,9 +129,9 @@ func (b *backup) most() int {
 	return *b.Keep
 }
 
-// again makes copies until it is stopped. The first must succeed; a later one that fails is
+// repeat makes copies until it is stopped. The first must succeed; a later one that fails is
 // reported and tried again at the next time, and no older one is removed meanwhile.
-func (b *backup) again(ctx context.Context, c console, h *app.App) error {
+func (b *backup) repeat(ctx context.Context, c console, h *app.App) error {
 	if err := os.MkdirAll(b.File, 0o700); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (b *backup) again(ctx context.Context, c console, h *app.App) error {
 	}
 }
 
-// report says that a copy is there.
+// report prints that a copy was made.
 func (b *backup) report(c console, file string) error {
 	return b.print(
 		c,
@@ -196,7 +196,7 @@ func (b *backup) copyOnce(ctx context.Context, h *app.App) (string, error) {
 		return "", errors.Join(err, removeCopy(part))
 	}
 
-	return file, b.dropOld(file)
+	return file, b.deleteOld(file)
 }
 
 // checkCopy opens a copy as flexd does after a restore, and checks it against every rule.
@@ -250,10 +250,10 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// dropOld removes the oldest copies beyond those that are kept, with the newest among them.
+// deleteOld removes the oldest copies beyond those that are kept, with the newest among them.
 // Their names are in the order of time. What a clock that was ahead has named after a later
 // time is left: beside it the newest would be the oldest.
-func (b *backup) dropOld(newest string) error {
+func (b *backup) deleteOld(newest string) error {
 	copies, err := b.inFolder(backupSuffix)
 	if err != nil {
 		return err
@@ -278,11 +278,11 @@ func (b *backup) inFolder(suffix string) ([]string, error) {
 
 	var files []string
 	for _, e := range entries {
-		middle, ours := strings.CutPrefix(e.Name(), backupPrefix)
+		middle, isBackup := strings.CutPrefix(e.Name(), backupPrefix)
 		middle, ends := strings.CutSuffix(middle, suffix)
 		_, err := time.Parse(backupLayout, middle)
 
-		if ours && ends && err == nil {
+		if isBackup && ends && err == nil {
 			files = append(files, filepath.Join(b.File, e.Name()))
 		}
 	}

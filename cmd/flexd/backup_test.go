@@ -172,13 +172,13 @@ func TestBackup_EveryEdges(t *testing.T) {
 	if err := b.dropParts(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.dropOld(filepath.Join(folder, "flexd-20260103T000000.000Z.db")); err != nil {
+	if err := b.deleteOld(filepath.Join(folder, "flexd-20260103T000000.000Z.db")); err != nil {
 		t.Fatal(err)
 	}
 
 	// A clock that was ahead made another: the one of now stays.
 	b.Keep = new(1)
-	if err := b.dropOld(filepath.Join(folder, "flexd-20260102T000000.000Z.db")); err != nil {
+	if err := b.deleteOld(filepath.Join(folder, "flexd-20260102T000000.000Z.db")); err != nil {
 		t.Fatal(err)
 	}
 

@@ -173,10 +173,10 @@ func (b *benchChargersCommand) order(
 	}, nil
 }
 
-func (b *benchChargersCommand) row(what string, s chargersShare) bench.Row {
+func (b *benchChargersCommand) row(label string, s chargersShare) bench.Row {
 	took := time.Duration(s.Millis) * time.Millisecond
 	return bench.Row{
-		What:   fmt.Sprintf("%d chargers %s", b.Chargers, what),
+		What:   fmt.Sprintf("%d chargers %s", b.Chargers, label),
 		Target: fmt.Sprintf("all, <= %v", benchServedTarget),
 		Here: fmt.Sprintf(
 			"%d, half of them after %.1f s, the last after %.1f s, %d dials",
@@ -189,7 +189,8 @@ func (b *benchChargersCommand) row(what string, s chargersShare) bench.Row {
 	}
 }
 
-// serveBridge serves chargers over TLS and returns their address, and what ends with the bridge.
+// serveBridge serves chargers over TLS. It returns the address, and a channel that receives
+// the bridge's end.
 func (b *benchChargersCommand) serveBridge(
 	ctx context.Context,
 	dir, base string,

@@ -228,7 +228,7 @@ func measureGrowth(ctx context.Context, n int, database string, c console) (grow
 	return costs, err
 }
 
-// timeWave is how long a wave that changes every schedule takes, for each car.
+// timeWave returns the time per car of a wave that changes every schedule.
 func (w *waveBench) timeWave(ctx context.Context) (time.Duration, error) {
 	n := len(w.cars)
 	start := time.Now()
@@ -284,7 +284,7 @@ func (w *waveBench) onboardEach(ctx context.Context) error {
 	})
 }
 
-// enrolMore is the shortest time that a further site takes to be registered and enrolled.
+// enrolMore returns the shortest time for registering and enrolling one more site.
 func (w *waveBench) enrolMore(ctx context.Context) (time.Duration, error) {
 	var least time.Duration
 	least = math.MaxInt64
@@ -402,9 +402,9 @@ func (w *waveBench) leave(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if report.Did == 0 {
+	if report.Count == 0 {
 		return 0, errors.New("no session was settled")
 	}
 
-	return time.Since(start) / time.Duration(report.Did), nil
+	return time.Since(start) / time.Duration(report.Count), nil
 }

@@ -60,12 +60,12 @@ func (p growthPlot) y(ms float64) float64 {
 // write writes the plot as SVG.
 func (p growthPlot) write(w io.Writer) error {
 	out := &svg{w: w}
-	out.say(
+	out.writef(
 		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`,
 		plotWidth,
 		plotHeight,
 	)
-	out.say(`<rect width="100%%" height="100%%" fill="white"/>`)
+	out.writef(`<rect width="100%%" height="100%%" fill="white"/>`)
 
 	p.axes(out)
 
@@ -73,7 +73,7 @@ func (p growthPlot) write(w io.Writer) error {
 		p.line(out, row, plotColours[i%len(plotColours)], plotTop+20+24*i)
 	}
 
-	out.say(`</svg>`)
+	out.writef(`</svg>`)
 
 	return out.err
 }
@@ -81,14 +81,14 @@ func (p growthPlot) write(w io.Writer) error {
 func (p growthPlot) axes(out *svg) {
 	for decade := p.low; decade <= p.high; decade++ {
 		y := p.y(math.Pow(10, decade))
-		out.say(
+		out.writef(
 			`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/>`,
 			plotLeft,
 			y,
 			plotRight,
 			y,
 		)
-		out.say(
+		out.writef(
 			`<text x="%d" y="%.1f" text-anchor="end">%g ms</text>`,
 			plotLeft-8,
 			y+4,
@@ -98,17 +98,17 @@ func (p growthPlot) axes(out *svg) {
 
 	for _, n := range p.sites {
 		x := p.x(n)
-		out.say(
+		out.writef(
 			`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#ddd"/>`,
 			x,
 			plotTop,
 			x,
 			plotBottom,
 		)
-		out.say(`<text x="%.1f" y="%d" text-anchor="middle">%d</text>`, x, plotBottom+20, n)
+		out.writef(`<text x="%.1f" y="%d" text-anchor="middle">%d</text>`, x, plotBottom+20, n)
 	}
 
-	out.say(
+	out.writef(
 		`<text x="%d" y="%d" text-anchor="middle">sites, with a plugged-in car each</text>`,
 		(plotLeft+plotRight)/2,
 		plotBottom+44,
@@ -121,21 +121,21 @@ func (p growthPlot) line(out *svg, row growthRow, colour string, legend int) {
 	for i, micros := range row.Micros {
 		x, y := p.x(p.sites[i]), p.y(micros/1000)
 		points += fmt.Sprintf("%.1f,%.1f ", x, y)
-		out.say(`<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`, x, y, colour)
+		out.writef(`<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`, x, y, colour)
 	}
 
-	out.say(
+	out.writef(
 		`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`,
 		points,
 		colour,
 	)
-	out.say(
+	out.writef(
 		`<rect x="%d" y="%d" width="14" height="4" fill="%s"/>`,
 		plotRight+20,
 		legend-5,
 		colour,
 	)
-	out.say(
+	out.writef(
 		`<text x="%d" y="%d">%s, x %.2f</text>`,
 		plotRight+40,
 		legend,
@@ -150,7 +150,7 @@ type svg struct {
 	err error
 }
 
-func (s *svg) say(format string, values ...any) {
+func (s *svg) writef(format string, values ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.w, format+"\n", values...)
 	}

@@ -48,12 +48,12 @@ type pushBench struct {
 	http   *http.Client
 	assets []flex.AssetID
 
-	mu     sync.Mutex
-	asked  map[string]time.Time // by asset: before its event was sent
-	took   []time.Duration
-	left   int // pushes still expected
-	all    chan struct{}
-	broken error // the first request that failed
+	mu          sync.Mutex
+	requestedAt map[string]time.Time // by asset: before its event was sent
+	took        []time.Duration
+	remaining   int // pushes still expected
+	all         chan struct{}
+	requestErr  error // the first request that failed
 }
 
 // Run prints the table.
@@ -150,7 +150,7 @@ func (r *pushBench) measure(
 	}), nil
 }
 
-// plugInRow says how long pushes took from their plug-ins on.
+// plugInRow reports how long pushes took after their plug-ins.
 func (r *pushBench) plugInRow(rate, n int) bench.Row {
 	slices.Sort(r.took)
 	at := func(share float64) time.Duration {
@@ -189,18 +189,18 @@ func (r *pushBench) listen(ctx context.Context) (string, error) {
 	return "http://" + l.Addr().String() + "/{external_id}", nil
 }
 
-// ServeHTTP takes a push.
+// ServeHTTP receives a push.
 func (r *pushBench) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 	now := time.Now()
 	io.Copy(io.Discard, req.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if asked, ok := r.asked[req.Header.Get("Flexd-Asset-Id")]; ok {
-		r.took = append(r.took, now.Sub(asked))
+	if requestedAt, ok := r.requestedAt[req.Header.Get("Flexd-Asset-Id")]; ok {
+		r.took = append(r.took, now.Sub(requestedAt))
 	}
 
-	if r.left--; r.left == 0 {
+	if r.remaining--; r.remaining == 0 {
 		close(r.all)
 	}
 }
@@ -274,12 +274,12 @@ func (r *pushBench) logIn() error {
 func (r *pushBench) expect(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left = n
+	r.remaining = n
 	r.all = make(chan struct{})
-	r.asked = make(map[string]time.Time, n)
+	r.requestedAt = make(map[string]time.Time, n)
 }
 
-// await returns once the pushes have come.
+// await returns when all pushes have arrived.
 func (r *pushBench) await(ctx context.Context) error {
 	select {
 	case <-r.all:
@@ -290,10 +290,10 @@ func (r *pushBench) await(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if r.left > 0 {
+	if r.remaining > 0 {
 		return errors.Join(
-			fmt.Errorf("%d pushes did not come", r.left),
-			r.broken,
+			fmt.Errorf("%d pushes did not come", r.remaining),
+			r.requestErr,
 			ctx.Err(),
 		)
 	}
@@ -330,7 +330,7 @@ func (r *pushBench) event(
 	name, body string,
 ) {
 	r.mu.Lock()
-	r.asked[asset.String()] = due
+	r.requestedAt[asset.String()] = due
 	r.mu.Unlock()
 	err := func() error {
 		req, err := http.NewRequestWithContext(
@@ -353,14 +353,14 @@ func (r *pushBench) event(
 		}
 
 		defer answer.Body.Close()
-		said, _ := io.ReadAll(answer.Body)
+		message, _ := io.ReadAll(answer.Body)
 
 		if answer.StatusCode != http.StatusOK {
 			return fmt.Errorf(
 				"%s: %d %s",
 				name,
 				answer.StatusCode,
-				bytes.TrimSpace(said),
+				bytes.TrimSpace(message),
 			)
 		}
 
@@ -370,7 +370,7 @@ func (r *pushBench) event(
 	if err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.broken = err
+		r.requestErr = err
 	}
 }
 

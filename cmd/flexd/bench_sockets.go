@@ -51,11 +51,11 @@ func (b *benchSocketsCommand) Run(ctx context.Context, c console) error {
 	all := make([]*socket, b.Chargers)
 	for i := range all {
 		all[i] = &socket{
-			address: fmt.Sprintf("%s/car-%d", b.Address, i),
-			login:   fmt.Sprintf("car-%d:%s", i, benchPassword),
-			client:  client,
-			answers: make(chan struct{}, 1),
-			planned: make(chan struct{}, 1),
+			address:         fmt.Sprintf("%s/car-%d", b.Address, i),
+			login:           fmt.Sprintf("car-%d:%s", i, benchPassword),
+			client:          client,
+			answers:         make(chan struct{}, 1),
+			profileReceived: make(chan struct{}, 1),
 		}
 	}
 
@@ -126,11 +126,11 @@ type socket struct {
 	login   string
 	client  *http.Client
 
-	conn    *websocket.Conn
-	answers chan struct{}
-	planned chan struct{} // a profile of the transaction came
-	tx      atomic.Int64
-	sent    int // messages, ever
+	conn            *websocket.Conn
+	answers         chan struct{}
+	profileReceived chan struct{} // a profile of the transaction came
+	tx              atomic.Int64
+	messageCount    int // messages, ever
 
 	dials      int
 	unanswered int
@@ -156,17 +156,17 @@ func (s *socket) serve(ctx context.Context, order string) error {
 	}
 
 	select {
-	case <-s.planned:
+	case <-s.profileReceived:
 		return nil
 	case <-ctx.Done():
 		return errors.New("no profile came")
 	}
 }
 
-// forget drops that a profile came before.
+// forget deletes the note that a profile arrived.
 func (s *socket) forget() {
 	select {
-	case <-s.planned:
+	case <-s.profileReceived:
 	default:
 	}
 }
@@ -205,7 +205,7 @@ func (s *socket) plugIn(ctx context.Context) error {
 		return err
 	}
 
-	if err := s.say(ctx, "Preparing"); err != nil {
+	if err := s.sendStatus(ctx, "Preparing"); err != nil {
 		return err
 	}
 
@@ -219,11 +219,11 @@ func (s *socket) plugIn(ctx context.Context) error {
 
 // report sends that the car charges, and the meter's values.
 func (s *socket) report(ctx context.Context) error {
-	if err := s.say(ctx, "Charging"); err != nil {
+	if err := s.sendStatus(ctx, "Charging"); err != nil {
 		return err
 	}
 
-	value := map[string]any{"value": fmt.Sprint(1000 + s.sent)}
+	value := map[string]any{"value": fmt.Sprint(1000 + s.messageCount)}
 	return s.call(ctx, "MeterValues", map[string]any{
 		"connectorId":   1,
 		"transactionId": s.tx.Load(),
@@ -234,7 +234,7 @@ func (s *socket) report(ctx context.Context) error {
 	})
 }
 
-func (s *socket) say(ctx context.Context, status string) error {
+func (s *socket) sendStatus(ctx context.Context, status string) error {
 	return s.call(ctx, "StatusNotification", map[string]any{
 		"connectorId": 1,
 		"errorCode":   "NoError",
@@ -243,15 +243,15 @@ func (s *socket) say(ctx context.Context, status string) error {
 	})
 }
 
-// call says something and waits for its answer.
+// call sends a call and waits for its answer.
 func (s *socket) call(
 	ctx context.Context,
 	action string,
 	body any,
 ) error {
-	s.sent++
+	s.messageCount++
 	s.unanswered++
-	frame := []any{2, fmt.Sprint(s.sent), action, body}
+	frame := []any{2, fmt.Sprint(s.messageCount), action, body}
 	if err := writeFrame(ctx, s.conn, frame); err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func writeFrame(ctx context.Context, conn *websocket.Conn, frame []any) error {
 	return conn.Write(ctx, websocket.MessageText, b)
 }
 
-// read takes answers, and answers the bridge, until the connection ends.
+// read handles answers and the bridge's calls until the connection ends.
 func (s *socket) read(ctx context.Context, conn *websocket.Conn) {
 	for {
 		_, b, err := conn.Read(ctx)
@@ -294,14 +294,14 @@ func (s *socket) read(ctx context.Context, conn *websocket.Conn) {
 			answer := []any{3, frame[1], s.answer(action, frame[3])}
 			_ = writeFrame(ctx, conn, answer) // one that is lost shows as a charger without a plan
 		case "3":
-			s.answered(frame[2])
+			s.noteAnswer(frame[2])
 		}
 	}
 }
 
-// answered takes an answer of the bridge. The number of a transaction is known before the next
+// noteAnswer takes an answer of the bridge. The number of a transaction is known before the next
 // message is read, which may be the transaction's profile.
-func (s *socket) answered(payload json.RawMessage) {
+func (s *socket) noteAnswer(payload json.RawMessage) {
 	var m struct {
 		Transaction int64 `json:"transactionId"`
 	}
@@ -329,7 +329,7 @@ func (s *socket) answer(action string, payload json.RawMessage) any {
 		_ = json.Unmarshal(payload, &m) // without a number it is another profile
 		if m.Profile.Transaction != 0 && m.Profile.Transaction == s.tx.Load() {
 			select {
-			case s.planned <- struct{}{}:
+			case s.profileReceived <- struct{}{}:
 			default:
 			}
 		}

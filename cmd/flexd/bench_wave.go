@@ -106,21 +106,21 @@ func (w *waveBench) measure(
 	falling := func(i int) float64 { return 100 - float64(i) }
 	rising := func(i int) float64 { return 50 + float64(i) }
 
-	alone, err := w.wave(ctx, falling)
+	single, err := w.wave(ctx, falling)
 	if err != nil || b.Processes == 1 {
-		return w.rows(alone, nil), err
+		return w.rows(single, nil), err
 	}
 
-	hired, dismiss := context.WithCancel(ctx)
+	workersCtx, stopWorkers := context.WithCancel(ctx)
 	defer func() {
-		dismiss()
+		stopWorkers()
 		for _, p := range w.others {
 			p.cmd.Wait()
 		}
 	}()
 
 	for len(w.others) < b.Processes-1 {
-		p, err := startWorker(hired, b.Database, w.org, c)
+		p, err := startWorker(workersCtx, b.Database, w.org, c)
 		if err != nil {
 			return nil, err
 		}
@@ -131,22 +131,22 @@ func (w *waveBench) measure(
 		return nil, err
 	}
 
-	shared, err := w.wave(ctx, rising)
+	parallel, err := w.wave(ctx, rising)
 	for _, p := range w.others {
 		err = errors.Join(err, p.end())
 	}
 
-	return w.rows(shared, &alone), err
+	return w.rows(parallel, &single), err
 }
 
-// waved is a wave that was planned and delivered.
-type waved struct {
+// waveResult is a wave that was planned and delivered.
+type waveResult struct {
 	planned   time.Duration
 	delivered time.Duration
 	by        []waveShare // each process's
 }
 
-func (v *waved) sum() waveShare {
+func (v *waveResult) sum() waveShare {
 	var s waveShare
 	for _, p := range v.by {
 		s.Changed += p.Changed
@@ -158,7 +158,7 @@ func (v *waved) sum() waveShare {
 }
 
 // list writes something of each process's share.
-func (v *waved) list(of func(waveShare) int) string {
+func (v *waveResult) list(of func(waveShare) int) string {
 	var parts []string
 	for _, p := range v.by {
 		parts = append(parts, fmt.Sprint(of(p)))
@@ -168,7 +168,7 @@ func (v *waved) list(of func(waveShare) int) string {
 }
 
 // rows is the table; with several processes it also has the time that one process took.
-func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
+func (w *waveBench) rows(v waveResult, single *waveResult) []bench.Row {
 	n, sum := len(w.cars), v.sum()
 	target := benchWaveSQLite
 
@@ -191,15 +191,15 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 	}}
 
 	rows = append(rows, w.resources(n, v)...)
-	if alone != nil {
-		rows = append(rows, besideAlone(n, v, alone)...)
+	if single != nil {
+		rows = append(rows, compareToSingle(n, v, single)...)
 	}
 
 	return rows
 }
 
 // resources describes the memory that the wave used, and the results of its n pushes.
-func (w *waveBench) resources(n int, v waved) []bench.Row {
+func (w *waveBench) resources(n int, v waveResult) []bench.Row {
 	sum := v.sum()
 	return []bench.Row{{
 		What:   "memory of a process at the most",
@@ -215,8 +215,8 @@ func (w *waveBench) resources(n int, v waved) []bench.Row {
 
 		What:   "of them twice",
 		Target: "0",
-		Here:   fmt.Sprint(w.sink.twice),
-		Met:    w.sink.twice == 0,
+		Here:   fmt.Sprint(w.sink.duplicates),
+		Met:    w.sink.duplicates == 0,
 	}, {
 		What:   "an older schedule after a newer",
 		Target: "0",
@@ -225,8 +225,8 @@ func (w *waveBench) resources(n int, v waved) []bench.Row {
 	}}
 }
 
-// besideAlone compares a wave of several processes with one of a single process.
-func besideAlone(n int, v waved, alone *waved) []bench.Row {
+// compareToSingle compares a wave of several processes with one of a single process.
+func compareToSingle(n int, v waveResult, single *waveResult) []bench.Row {
 	sum := v.sum()
 	times := func(one, all time.Duration) string {
 		return fmt.Sprintf(
@@ -252,13 +252,13 @@ func besideAlone(n int, v waved, alone *waved) []bench.Row {
 		{
 			What:   "such a wave by one process alone",
 			Target: "to compare",
-			Here:   times(alone.planned, v.planned),
+			Here:   times(single.planned, v.planned),
 			Met:    true,
 		},
 		{
 			What:   "such a delivery by one process alone",
 			Target: "to compare",
-			Here:   times(alone.delivered, v.delivered),
+			Here:   times(single.delivered, v.delivered),
 			Met:    true,
 		},
 	}
@@ -340,12 +340,12 @@ func (w *waveBench) rest(ctx context.Context) error {
 func (w *waveBench) wave(
 	ctx context.Context,
 	price func(i int) float64,
-) (waved, error) {
+) (waveResult, error) {
 	if err := w.publish(ctx, price); err != nil {
-		return waved{}, err
+		return waveResult{}, err
 	}
 
-	var v waved
+	var v waveResult
 	v.by = make([]waveShare, 1+len(w.others))
 
 	var err error
@@ -378,7 +378,8 @@ func (w *waveBench) wave(
 	return v, err
 }
 
-// deliverAll has all processes deliver until every push has come, and returns how long it took.
+// deliverAll has all processes deliver until every push has arrived, and returns the time that
+// it took.
 func (w *waveBench) deliverAll(
 	ctx context.Context,
 	by []waveShare,
@@ -461,24 +462,24 @@ func peakMemory(ctx context.Context) int {
 type waveSink struct {
 	url string
 
-	mu     sync.Mutex
-	left   int // pushes still expected
-	all    chan struct{}
-	got    map[string]struct{} // webhook ids
-	newest map[string]int64    // generations, by asset
-	twice  int
-	older  int
+	mu         sync.Mutex
+	remaining  int // pushes still expected
+	all        chan struct{}
+	received   map[string]struct{} // webhook ids
+	newest     map[string]int64    // generations, by asset
+	duplicates int
+	older      int
 }
 
 // expect begins to count n new pushes, and returns a channel that is closed when all have arrived.
 func (s *waveSink) expect(n int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left, s.all = n, make(chan struct{})
+	s.remaining, s.all = n, make(chan struct{})
 	return s.all
 }
 
-// ServeHTTP takes a push.
+// ServeHTTP receives a push.
 func (s *waveSink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	id, asset := r.Header.Get("webhook-id"), r.Header.Get("Flexd-Asset-Id")
@@ -491,13 +492,13 @@ func (s *waveSink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 
 	s.newest[asset] = max(s.newest[asset], generation)
-	if _, again := s.got[id]; again {
-		s.twice++
+	if _, repeated := s.received[id]; repeated {
+		s.duplicates++
 		return
 	}
 
-	s.got[id] = struct{}{}
-	if s.left--; s.left == 0 {
+	s.received[id] = struct{}{}
+	if s.remaining--; s.remaining == 0 {
 		close(s.all)
 	}
 }
@@ -511,7 +512,7 @@ func (w *waveBench) listen(ctx context.Context) (stop func(), err error) {
 
 	s := &w.sink
 	s.url = "http://" + l.Addr().String() + "/{external_id}"
-	s.got = map[string]struct{}{}
+	s.received = map[string]struct{}{}
 	s.newest = map[string]int64{}
 	server := &http.Server{
 		Handler:           s,

@@ -54,7 +54,7 @@ func TestBenchWave(t *testing.T) {
 
 // What the benchmark promises of pushes it can see broken.
 func TestBenchWave_PlantedFaults(t *testing.T) {
-	s := waveSink{got: map[string]struct{}{}, newest: map[string]int64{}}
+	s := waveSink{received: map[string]struct{}{}, newest: map[string]int64{}}
 	all := s.expect(3)
 	for _, push := range [][2]string{{"a", "1"}, {"b", "3"}, {"b", "3"}, {"c", "2"}} {
 		r := httptest.NewRequest("POST", "/car", nil)
@@ -65,7 +65,7 @@ func TestBenchWave_PlantedFaults(t *testing.T) {
 	}
 
 	<-all
-	if s.twice != 1 || s.older != 1 {
-		t.Errorf("%d came twice and %d too late, want one of each", s.twice, s.older)
+	if s.duplicates != 1 || s.older != 1 {
+		t.Errorf("%d came twice and %d too late, want one of each", s.duplicates, s.older)
 	}
 }

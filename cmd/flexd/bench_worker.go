@@ -28,7 +28,7 @@ type waveShare struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// waveWorker is a process that takes a share.
+// waveWorker is a process that plans a share of a wave.
 type waveWorker interface {
 	plan(ctx context.Context) (waveShare, error)
 	deliver(ctx context.Context) (waveShare, error)
@@ -47,7 +47,7 @@ func (o ownWorker) plan(ctx context.Context) (waveShare, error) {
 	r, err := o.Control.PlanDue(ctx)
 	stop()
 
-	return waveShare{Changed: r.Did, MiB: <-peak}, err
+	return waveShare{Changed: r.Count, MiB: <-peak}, err
 }
 
 func (o ownWorker) deliver(ctx context.Context) (waveShare, error) {
@@ -220,8 +220,8 @@ func (p *process) answer() (waveShare, error) {
 	return s, err
 }
 
-func (p *process) order(what string) (waveShare, error) {
-	if _, err := fmt.Fprintln(p.in, what); err != nil {
+func (p *process) order(command string) (waveShare, error) {
+	if _, err := fmt.Fprintln(p.in, command); err != nil {
 		return waveShare{}, err
 	}
 	return p.answer()

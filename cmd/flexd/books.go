@@ -84,9 +84,9 @@ func (b *booksClose) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	of := ofOrg{store: b.store, Org: b.Name}
+	orgStore := ofOrg{store: b.store, Org: b.Name}
 
-	return of.actOn(
+	return orgStore.actOn(
 		ctx,
 		"close month",
 		month.String(),
@@ -280,7 +280,7 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 		if b.Out == "-" {
 			err = write(c.out)
 		} else {
-			err = writeWhole(b.Out, write)
+			err = writeAtomically(b.Out, write)
 		}
 
 		if err == nil {
@@ -357,8 +357,8 @@ func optionalDay(flag, text string) (flex.Day, error) {
 	return d, nil
 }
 
-// writeWhole writes a file that is there under its name only once it is whole.
-func writeWhole(path string, write func(io.Writer) error) error {
+// writeAtomically writes a file that is there under its name only once it is whole.
+func writeAtomically(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
 	if err != nil {
 		return err

@@ -30,8 +30,8 @@ func (p *poundsFlag) UnmarshalText(text []byte) error {
 			text,
 		)
 	}
-	whole, part, _ := strings.Cut(string(text), ".")
-	pence, err := strconv.ParseInt(whole+(part + "00")[:2], 10, 64)
+	integer, fraction, _ := strings.Cut(string(text), ".")
+	pence, err := strconv.ParseInt(integer+(fraction + "00")[:2], 10, 64)
 	*p = poundsFlag(pence)
 
 	return err
@@ -97,9 +97,9 @@ func (b *booksReceive) Run(ctx context.Context, c console) error {
 }
 
 func (f form) printPosted(c console, posted bool, amount flex.Pence) error {
-	word := "booked"
+	verb := "booked"
 	if !posted {
-		word = "booked before, nothing changed"
+		verb = "booked before, nothing changed"
 	}
 
 	return f.print(
@@ -107,7 +107,7 @@ func (f form) printPosted(c console, posted bool, amount flex.Pence) error {
 		fields{"amount_pence": amount, "booked": posted},
 		"%s  %s\n",
 		amount,
-		word,
+		verb,
 	)
 }
 
@@ -170,7 +170,7 @@ type booksOwed struct {
 	JSON bool   `help:"Print as JSON." name:"json"`
 }
 
-// Run prints what is owed.
+// Run prints the amounts owed.
 func (b *booksOwed) Run(ctx context.Context, c console) error {
 	day, err := optionalDay("--as-of", b.AsOf)
 	if err != nil {
@@ -207,13 +207,13 @@ func (b *booksOwed) Run(ctx context.Context, c console) error {
 		from := 0
 
 		for i, sum := range o.ByAge {
-			words := fmt.Sprintf("older than %d days", from-1)
+			label := fmt.Sprintf("older than %d days", from-1)
 			if i < len(books.Ages) {
-				words = fmt.Sprintf("%d to %d days old", from, books.Ages[i])
+				label = fmt.Sprintf("%d to %d days old", from, books.Ages[i])
 				from = books.Ages[i] + 1
 			}
 
-			fmt.Fprintf(t, "  %s\t%s\t\n", words, sum)
+			fmt.Fprintf(t, "  %s\t%s\t\n", label, sum)
 		}
 
 		fmt.Fprintf(
@@ -331,10 +331,10 @@ func (f giftFlags) gift(site flex.SiteID, kind ledger.Kind) books.ManualPosting 
 func (f form) giveGift(
 	ctx context.Context,
 	c console,
-	of ofOrg,
+	orgStore ofOrg,
 	g books.ManualPosting,
 ) error {
-	return of.actOn(
+	return orgStore.actOn(
 		ctx,
 		string(g.Kind),
 		fmt.Sprintf("%s %s: %s", g.SiteID, g.Amount, g.Reason),
@@ -400,9 +400,9 @@ type booksWriteOff struct {
 
 // Run writes off.
 func (b *booksWriteOff) Run(ctx context.Context, c console) error {
-	of := ofOrg{store: b.store, Org: b.Name}
+	orgStore := ofOrg{store: b.store, Org: b.Name}
 	if b.Site != nil {
-		return of.actOn(
+		return orgStore.actOn(
 			ctx,
 			"write off",
 			fmt.Sprintf("%s %s: %s", b.Site, flex.Pence(b.Amount), b.Reason),
@@ -418,14 +418,14 @@ func (b *booksWriteOff) Run(ctx context.Context, c console) error {
 		)
 	}
 
-	return b.receivable(ctx, c, of)
+	return b.receivable(ctx, c, orgStore)
 }
 
 // receivable writes off an amount that a counterparty does not pay.
 func (b *booksWriteOff) receivable(
 	ctx context.Context,
 	c console,
-	of ofOrg,
+	orgStore ofOrg,
 ) error {
 	r := books.Receipt{
 		Counterparty: b.Counterparty,
@@ -440,7 +440,7 @@ func (b *booksWriteOff) receivable(
 		return err
 	}
 
-	return of.actOn(
+	return orgStore.actOn(
 		ctx,
 		"write off",
 		fmt.Sprintf(

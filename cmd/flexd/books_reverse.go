@@ -17,7 +17,7 @@ type booksReverse struct {
 	Reason      string             `help:"Why; of a goodwill or bonus the user reads it." required:"" placeholder:"TEXT"`
 }
 
-// Run takes the transaction back.
+// Run reverses the transaction.
 func (b *booksReverse) Run(ctx context.Context, c console) error {
 	r := books.Reversal{
 		Of:     b.Transaction,
@@ -35,9 +35,9 @@ func (b *booksReverse) Run(ctx context.Context, c console) error {
 				return err
 			}
 
-			word := "reversed"
+			verb := "reversed"
 			if !posted {
-				word = "reversed before, nothing changed"
+				verb = "reversed before, nothing changed"
 			}
 
 			return b.print(
@@ -49,7 +49,7 @@ func (b *booksReverse) Run(ctx context.Context, c console) error {
 				},
 				"%s  %s\n",
 				t.ID,
-				word,
+				verb,
 			)
 		},
 	)

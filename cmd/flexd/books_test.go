@@ -147,7 +147,7 @@ func TestWriteWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.csv")
 	broken := errors.New("the disk is full")
 	write := func(text string, err error) error {
-		return writeWhole(path, func(w io.Writer) error {
+		return writeAtomically(path, func(w io.Writer) error {
 			io.WriteString(w, text)
 			return err
 		})

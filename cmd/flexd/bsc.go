@@ -33,8 +33,8 @@ type ofMonth struct {
 	JSON  bool   `help:"Print as JSON." name:"json"`
 }
 
-// opened opens the store and finds the organisation and the month.
-func (o *ofMonth) opened(ctx context.Context) (*app.App, flex.OrgID, ledger.Month, error) {
+// openMonth opens the store and finds the organisation and the month.
+func (o *ofMonth) openMonth(ctx context.Context) (*app.App, flex.OrgID, ledger.Month, error) {
 	m, err := ledger.ParseMonth(o.Month)
 	if err != nil {
 		return nil, flex.OrgID{}, m, err
@@ -69,14 +69,14 @@ type bscVolumes struct {
 
 // Run writes the volumes, and prints their sums.
 func (o *bscVolumes) Run(ctx context.Context, c console) error {
-	h, org, m, err := o.opened(ctx)
+	h, org, m, err := o.openMonth(ctx)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
 
-	err = writeWhole(o.Out, func(w io.Writer) error {
+	err = writeAtomically(o.Out, func(w io.Writer) error {
 		_, err := h.Market.WriteVolumes(ctx, org, m, w)
 		return err
 	})
@@ -235,7 +235,7 @@ func comparedRowOf(group string, s *market.Sums) comparedRow {
 
 // Run compares.
 func (o *bscCompare) Run(ctx context.Context, c console) error {
-	h, org, m, err := o.opened(ctx)
+	h, org, m, err := o.openMonth(ctx)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (o *bscCompare) Run(ctx context.Context, c console) error {
 	if o.Out == "" {
 		compared, err = h.Market.Compare(ctx, org, m, o.Named, nil)
 	} else {
-		err = writeWhole(o.Out, func(w io.Writer) error {
+		err = writeAtomically(o.Out, func(w io.Writer) error {
 			var err error
 			compared, err = h.Market.Compare(ctx, org, m, o.Named, w)
 			return err
@@ -303,16 +303,16 @@ func (c console) comparedTable(name string, rows []comparedRow) error {
 				thousandths(r.Own),
 				thousandths(r.Settled),
 				fmt.Sprintf("%.2f", r.Difference),
-				whyText(r),
+				unmatchedText(r),
 			}
 		},
 	)
 }
 
-func whyText(r comparedRow) string {
+func unmatchedText(r comparedRow) string {
 	var whys []string
-	for _, why := range slices.Sorted(maps.Keys(r.Unmatched)) {
-		whys = append(whys, fmt.Sprintf("%d %s", r.Unmatched[why], why))
+	for _, reason := range slices.Sorted(maps.Keys(r.Unmatched)) {
+		whys = append(whys, fmt.Sprintf("%d %s", r.Unmatched[reason], reason))
 	}
 
 	if r.Unpriced > 0 {

@@ -106,7 +106,7 @@ func pointRowAt(
 
 // Run prints the register.
 func (o *bscRegister) Run(ctx context.Context, c console) error {
-	h, org, m, err := o.opened(ctx)
+	h, org, m, err := o.openMonth(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,9 +163,9 @@ func (o *bscRegister) Run(ctx context.Context, c console) error {
 // once.
 func (r *pointRow) reasons() []string {
 	whys := slices.Clone(r.WhyNot)
-	for _, why := range r.Why {
-		if !slices.Contains(whys, why) {
-			whys = append(whys, why)
+	for _, reason := range r.Why {
+		if !slices.Contains(whys, reason) {
+			whys = append(whys, reason)
 		}
 	}
 

@@ -65,9 +65,9 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 			return nil
 		})
 
-		said := "The fleet is planned under its caps by whatever process serves it, within about half a minute."
+		message := "The fleet is planned under its caps by whatever process serves it, within about half a minute."
 		if empty {
-			said = fmt.Sprintf(
+			message = fmt.Sprintf(
 				"The cap binds nothing yet: group %s has no site. flexd caps set --group %q --site ID names one.",
 				o.Group,
 				o.Group,
@@ -75,7 +75,7 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 		}
 
 		if err == nil {
-			fmt.Fprintln(c.out, said)
+			fmt.Fprintln(c.out, message)
 		}
 
 		return err
@@ -376,9 +376,9 @@ type capsClear struct {
 
 // Run removes caps, and prints which.
 func (o *capsClear) Run(ctx context.Context, c console) error {
-	said := "All caps are removed."
+	message := "All caps are removed."
 	if o.Group != "" {
-		said = fmt.Sprintf("The caps of group %s are removed.", o.Group)
+		message = fmt.Sprintf("The caps of group %s are removed.", o.Group)
 	}
 
 	err := o.actOn(ctx, "clear caps", o.Group, func(h *app.App, org flex.Org) error {
@@ -388,7 +388,7 @@ func (o *capsClear) Run(ctx context.Context, c console) error {
 
 		_, err := h.Control.Caps(ctx, org.ID)
 		if flex.KindOf(err) == flex.NotFound {
-			said = "No caps are set."
+			message = "No caps are set."
 			return nil
 		}
 		if err != nil {
@@ -401,7 +401,7 @@ func (o *capsClear) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	_, err = fmt.Fprintln(c.out, said)
+	_, err = fmt.Fprintln(c.out, message)
 
 	return err
 }

@@ -96,9 +96,9 @@ func (f cellFlags) openCells(
 	return m, opened, shut, nil
 }
 
-// elsewhere returns a function that calls another with the database of each cell that --cell
+// eachOtherCell returns a function that calls another with the database of each cell that --cell
 // names; nil if none is named.
-func (f cellFlags) elsewhere() func(context.Context, func(*records.DB) error) error {
+func (f cellFlags) eachOtherCell() func(context.Context, func(*records.DB) error) error {
 	if len(f.Cells) == 0 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (f cellFlags) claim() (release func(), err error) {
 			continue
 		}
 
-		end, err := serveAlone(path)
+		end, err := lockDatabase(path)
 		if err != nil {
 			release()
 			return nil, err
@@ -281,7 +281,7 @@ func (v *cellMove) Run(ctx context.Context, c console) error {
 		}
 	}
 
-	org, err := placedOrg(ctx, m, v.Org)
+	org, err := orgInCell(ctx, m, v.Org)
 	if err != nil {
 		return err
 	}
@@ -314,8 +314,8 @@ func (v *cellMove) Run(ctx context.Context, c console) error {
 	return nil
 }
 
-// placedOrg returns the organisation of a name, in whichever cell it is.
-func placedOrg(
+// orgInCell returns the organisation of a name, in whichever cell it is.
+func orgInCell(
 	ctx context.Context,
 	m *cell.Mover,
 	name string,
@@ -351,8 +351,8 @@ func placedOrg(
 	}
 }
 
-// lookAtMoves finds organisations whose move to another cell was begun and not ended.
-func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
+// checkMoves finds organisations whose move to another cell was begun and not ended.
+func checkMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 	var found []symptom
 	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		moves, err := all.CellMoves(ctx)
@@ -380,9 +380,9 @@ func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 // orgsNamed is how many organisations of several cells the doctor names.
 const orgsNamed = 5
 
-// lookAtPlaces looks for organisations that several cells serve: each of these plans, pushes
+// checkPlaces looks for organisations that several cells serve: each of these plans, pushes
 // and pays for them.
-func (f cellFlags) lookAtPlaces(ctx context.Context) ([]symptom, error) {
+func (f cellFlags) checkPlaces(ctx context.Context) ([]symptom, error) {
 	if len(f.Cells) == 0 {
 		return nil, nil
 	}
@@ -408,18 +408,18 @@ func (f cellFlags) lookAtPlaces(ctx context.Context) ([]symptom, error) {
 		}
 	}
 
-	return []symptom{placesFound(in)}, nil
+	return []symptom{placesSymptom(in)}, nil
 }
 
-func placesFound(in map[flex.OrgID][]string) symptom {
-	var twice []string
+func placesSymptom(in map[flex.OrgID][]string) symptom {
+	var duplicates []string
 	for org, cells := range in {
 		if len(cells) > 1 {
-			twice = append(twice, fmt.Sprintf("%s (%s)", org, strings.Join(cells, ", ")))
+			duplicates = append(duplicates, fmt.Sprintf("%s (%s)", org, strings.Join(cells, ", ")))
 		}
 	}
 
-	if len(twice) == 0 {
+	if len(duplicates) == 0 {
 		return symptom{
 			Part:   "cells",
 			Well:   true,
@@ -427,12 +427,12 @@ func placesFound(in map[flex.OrgID][]string) symptom {
 		}
 	}
 
-	slices.Sort(twice)
-	named := strings.Join(twice[:min(len(twice), orgsNamed)], "; ")
+	slices.Sort(duplicates)
+	names := strings.Join(duplicates[:min(len(duplicates), orgsNamed)], "; ")
 
 	return symptom{
 		Part:   "cells",
-		Detail: flex.Count(len(twice), "organisation") + " in several cells: " + named,
+		Detail: flex.Count(len(duplicates), "organisation") + " in several cells: " + names,
 		Do:     "each of these cells plans, pushes and pays: stop every flexd, and see docs/cells.md, Restoring a cell",
 	}
 }

@@ -31,7 +31,7 @@ type grade struct {
 	Want   string `json:"want"`
 	Advice string `json:"advice,omitempty"` // what to do about a failure
 
-	dead bool // nothing came back
+	isSilent bool // nothing came back
 }
 
 // quick is how soon an endpoint should answer; flexd waits for egress.AttemptTime.
@@ -58,11 +58,11 @@ func (f *certify) Run(ctx context.Context, c console) error {
 	}
 
 	grades := f.try(ctx, clock())
-	failed := 0
+	failures := 0
 
 	for _, g := range grades {
 		if !g.Passed {
-			failed++
+			failures++
 		}
 	}
 
@@ -94,13 +94,13 @@ func (f *certify) Run(ctx context.Context, c console) error {
 		fmt.Fprintf(
 			c.out,
 			"\n%d of %d passed\n",
-			len(grades)-failed,
+			len(grades)-failures,
 			len(grades),
 		)
 	}
 
-	if failed > 0 {
-		return fmt.Errorf("the endpoint failed %d of %d", failed, len(grades))
+	if failures > 0 {
+		return fmt.Errorf("the endpoint failed %d of %d", failures, len(grades))
 	}
 
 	return nil
@@ -161,7 +161,7 @@ func (f *certify) try(ctx context.Context, now time.Time) []grade {
 	for _, t := range f.tries(asset, now) {
 		g := t.grade(ctx, to, f.Secret)
 		grades = append(grades, g)
-		if len(grades) == 1 && g.dead {
+		if len(grades) == 1 && g.isSilent {
 			break // what does not answer at all is asked once
 		}
 	}
@@ -312,7 +312,7 @@ func (t certifyTry) grade(ctx context.Context, to, secret string) grade {
 		g.Got = err.Error()
 	}
 
-	g.dead = err != nil && status == 0
+	g.isSilent = err != nil && status == 0
 	g.Passed = err == nil && t.good(status, took)
 	if !g.Passed {
 		g.Advice = adviceOn(status, !t.refuse)

@@ -14,7 +14,7 @@ import (
 	"flexd/internal/web"
 )
 
-// askClients says where clients' certificates come from.
+// askClients sets the source of clients' certificates.
 func (s *serve) askClients(to *app.Settings) error {
 	if s.ClientCertificates && to.TLS == nil {
 		return flex.Fail(

@@ -21,7 +21,7 @@ type cloud struct {
 	Scopes       []string `json:"scopes"`
 }
 
-// check refuses a cloud that cannot be asked.
+// check refuses an invalid configuration of a cloud.
 func (c *cloud) check() error {
 	for _, text := range []string{c.AuthorizeURL, c.TokenURL} {
 		u, err := url.Parse(text)

@@ -119,7 +119,7 @@ func fishScript(c console, program *kong.Node) error {
 
 		for _, word := range nextWords(n) {
 			kind := "-f -a"
-			if flag, is := strings.CutPrefix(word, "--"); is {
+			if flag, isFlag := strings.CutPrefix(word, "--"); isFlag {
 				kind, word = "-l", flag
 			}
 

@@ -194,7 +194,7 @@ type credentialAdd struct {
 	JSON     bool     `help:"Print as JSON." name:"json"`
 }
 
-// roles returns the roles that are asked for.
+// roles returns the requested roles.
 func (o *credentialAdd) roles() ([]flex.Role, error) {
 	if len(o.Role) == 0 {
 		return flex.Roles, nil
@@ -237,7 +237,7 @@ func (o *credentialAdd) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	h.Access.Elsewhere = o.elsewhere()
+	h.Access.Elsewhere = o.eachOtherCell()
 
 	org, err := namedOrg(ctx, h, o.Org)
 	if err != nil {
@@ -250,7 +250,7 @@ func (o *credentialAdd) Run(ctx context.Context, c console) error {
 		Subject: o.Username,
 	}
 
-	return givePassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
+	return setPassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
 		return h.Access.AddCredential(
 			ctx,
 			org.ID,
@@ -262,8 +262,8 @@ func (o *credentialAdd) Run(ctx context.Context, c console) error {
 	})
 }
 
-// givePassword does what makes a password for the credential that the act is about, and shows it.
-func givePassword(
+// setPassword makes a new password for a credential and prints it.
+func setPassword(
 	ctx context.Context,
 	h *app.App,
 	c console,
@@ -340,7 +340,7 @@ func (o *credentialRoll) Run(ctx context.Context, c console) error {
 		act.Detail = "in the place of the new password"
 	}
 
-	return givePassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
+	return setPassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
 		if o.Again {
 			return h.Access.RollAgain(
 				ctx,

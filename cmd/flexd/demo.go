@@ -47,7 +47,7 @@ type play struct {
 	evening *sim.Evening
 	now     atomic.Pointer[time.Time] // by the organisation's clock
 	revised time.Time                 // when the market revises its prices
-	shown   int                       // lines of what flows
+	printed int                       // lines of what flows
 
 	revision string // what the market then says
 }
@@ -122,7 +122,7 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	return <-served
 }
 
-// warnReachable says that the demo's logins are of use to others, if they can reach it.
+// warnReachable warns if others can reach the demo, since its logins are public.
 func warnReachable(c console, at net.Addr) {
 	if a, ok := at.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		fmt.Fprintf(
@@ -133,7 +133,7 @@ func warnReachable(c console, at net.Addr) {
 	}
 }
 
-// listen listens at the usual port, or at any other if that is taken.
+// listen listens at the usual port, or at another one if that is in use.
 func (d *demo) listen(c console) (net.Listener, error) {
 	l, err := listenAt("--listen", d.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -187,7 +187,7 @@ func (p *play) prepare(ctx context.Context) error {
 		return err
 	}
 
-	today := eveningToCome()
+	today := nextEvening()
 	p.day = today
 	start := eveningOf(today)
 	prices, err := p.market(ctx, today, start)
@@ -230,13 +230,13 @@ func (p *play) eveningAt(
 		Client:    p.client,
 		Visits:    demoVisits(start),
 		Batteries: demoBatteries(),
-		Say:       p.say,
+		Say:       p.printLine,
 		Price:     func(q flex.Period) flex.Price { return by[q] },
 	}
 }
 
-// eveningToCome is the day of the next evening, which is tomorrow's once today's has begun.
-func eveningToCome() flex.Day {
+// nextEvening is the day of the next evening, which is tomorrow's once today's has begun.
+func nextEvening() flex.Day {
 	now := time.Now()
 	today := flex.DayAt(now)
 	if eveningOf(today).Before(now) {
@@ -287,7 +287,7 @@ const (
 	revisedAt   = 4*time.Hour + 10*time.Minute
 )
 
-// market imports the forecast and the revision, and returns what the prices turn out to be.
+// market imports the forecast and the revision, and returns the final prices.
 func (p *play) market(
 	ctx context.Context,
 	today flex.Day,
@@ -320,7 +320,8 @@ func (p *play) market(
 	return actual, nil
 }
 
-// revise puts the windy hours below zero, and returns what the market says of it.
+// revise makes the prices of the windy hours negative, and returns the market's message about
+// it.
 func revise(prices []flex.PricedPeriod, start time.Time) string {
 	var before []flex.Price
 

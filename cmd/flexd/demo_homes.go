@@ -41,10 +41,10 @@ Wallbox 11,charger,false,11,
 Home Battery 10,battery,true,5,10
 `
 
-// eveningClock gives the instants of an evening by hours after its start.
+// eveningClock returns the instants of an evening by hours after its start.
 type eveningClock struct{ start time.Time }
 
-// at goes by the clock on the wall, as people do, also in the night in which it changes.
+// at uses local time, also in the night of a clock change.
 func (c eveningClock) at(hours float64) time.Time {
 	local := c.start.In(flex.London)
 	return time.Date(

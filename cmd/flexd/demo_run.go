@@ -43,15 +43,15 @@ func (p *play) run(ctx context.Context) error {
 			now.After(p.evening.Ended().Add(creditedAfter))
 	}
 
-	for shown := now; !settled(); {
-		if now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
-			shown = flex.PeriodAt(now).Start()
-			p.status(shown)
+	for nextPrint := now; !settled(); {
+		if now.Sub(nextPrint) >= flex.HalfHour && !p.evening.Over() {
+			nextPrint = flex.PeriodAt(now).Start()
+			p.status(nextPrint)
 		}
 
 		next := now.Add(step)
 		if !p.revised.IsZero() && !next.Before(p.revised) { // said before its pushes are
-			p.say(p.revised, "market", p.revision)
+			p.printLine(p.revised, "market", p.revision)
 			p.revised = time.Time{}
 		}
 
@@ -78,8 +78,8 @@ func (p *play) run(ctx context.Context) error {
 // width is the greatest length of a line, in columns.
 const width = 80
 
-// say prints what happens at an instant, in lines that fit a terminal.
-func (p *play) say(at time.Time, name, text string) {
+// printLine prints an event at an instant, in lines that fit a terminal.
+func (p *play) printLine(at time.Time, name, text string) {
 	margin := fmt.Sprintf(
 		"  %s  %-6s ",
 		flex.Clock(at, flex.London, "15:04"),
@@ -107,7 +107,7 @@ func (p *play) say(at time.Time, name, text string) {
 // printPush describes a push in words.
 func (p *play) printPush(h sim.Received) {
 	_, profile := h.Charger.Received()
-	p.say(
+	p.printLine(
 		*p.now.Load(),
 		h.Charger.ExternalID,
 		"◄ a new profile: "+sim.InWords(profile),
@@ -120,7 +120,7 @@ func (p *play) printOtherPush(externalID, _ string, profile []byte) {
 	if err != nil {
 		return
 	}
-	p.say(
+	p.printLine(
 		*p.now.Load(),
 		externalID,
 		"◄ yours, a new profile: "+sim.InWords(parsed),
@@ -156,11 +156,11 @@ func (p *play) status(at time.Time) {
 		fmt.Fprintf(&row, " %6.1f %4.0f%%", b.Flow().KW(), b.Full())
 	}
 
-	if p.shown%headEvery == 0 {
+	if p.printed%headEvery == 0 {
 		fmt.Fprintln(p.out, head.String())
 	}
 
-	p.shown++
+	p.printed++
 	fmt.Fprintln(p.out, row.String())
 }
 
@@ -245,7 +245,7 @@ charges by a schedule of its own.
 	)
 }
 
-// sumBatteries prints what each home with a battery paid, and would have paid.
+// sumBatteries prints the cost of each home with a battery, and its cost without one.
 func (p *play) sumBatteries() {
 	for _, b := range p.evening.Batteries {
 		fmt.Fprintf(

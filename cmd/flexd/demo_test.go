@@ -16,7 +16,7 @@ import (
 func TestDemo(t *testing.T) {
 	var out bytes.Buffer
 	d := demo{Listen: "127.0.0.1:0", Speed: speedMax, Once: true}
-	before := eveningToCome()
+	before := nextEvening()
 	if err := d.Run(t.Context(), console{out: &out, err: io.Discard}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -39,7 +39,7 @@ func TestDemo(t *testing.T) {
 
 	// The saving of a night is shown on the day on which its cars were plugged in, and the night ends on the next.
 	_, link, _ := strings.Cut(balance, "/console/past?day=")
-	if day, _, _ := strings.Cut(link, "\n"); day != before.String() && day != eveningToCome().String() {
+	if day, _, _ := strings.Cut(link, "\n"); day != before.String() && day != nextEvening().String() {
 		t.Errorf("the balance leads to the fleet's past of %q, not of the day on which the cars came", day)
 	}
 

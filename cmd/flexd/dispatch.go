@@ -104,7 +104,7 @@ func (o *dispatchSend) Run(
 	)
 }
 
-// queue queues a dispatch, and prints what was queued.
+// queue queues a dispatch and prints the queued messages.
 func (o *dispatchSend) queue(
 	ctx context.Context,
 	c console,
@@ -170,7 +170,7 @@ func reportQueued(
 	)
 }
 
-// preview prints what a dispatch would do, as a preview of an instruction does.
+// preview prints the effect of a dispatch, like the preview of an instruction.
 func (o *dispatchSend) preview(
 	ctx context.Context,
 	c console,
@@ -205,7 +205,7 @@ func (o *dispatchSend) printQueued(
 	queued []records.Dispatch,
 	report *control.InstructionReport,
 ) error {
-	events, said := []fields{}, ""
+	events, message := []fields{}, ""
 	short, saidShort := shortOf(report)
 
 	for _, d := range queued {
@@ -223,16 +223,16 @@ func (o *dispatchSend) printQueued(
 		}
 
 		events = append(events, event)
-		said += fmt.Sprintf(
+		message += fmt.Sprintf(
 			"event %s for %s is queued\n",
 			d.ID,
 			countOf(len(d.Assets), "asset"),
 		)
 	}
 
-	said += saidShort
+	message += saidShort
 	if len(queued) > 0 && !queued[0].Instruction.IsZero() {
-		said += fmt.Sprintf(
+		message += fmt.Sprintf(
 			"instruction %s: see flexd instruct report, or end it with flexd instruct stop\n",
 			queued[0].Instruction,
 		)
@@ -242,7 +242,7 @@ func (o *dispatchSend) printQueued(
 		c,
 		events,
 		"%s",
-		said,
+		message,
 	)
 }
 
@@ -253,7 +253,7 @@ func shortOf(report *control.InstructionReport) (flex.WattHours, string) {
 		return 0, ""
 	}
 
-	sum, said := flex.WattHours(0), ""
+	sum, message := flex.WattHours(0), ""
 	for i := range report.Slots {
 		s := &report.Slots[i]
 		short := report.Short(s)
@@ -262,7 +262,7 @@ func shortOf(report *control.InstructionReport) (flex.WattHours, string) {
 		}
 
 		sum += short
-		said += fmt.Sprintf(
+		message += fmt.Sprintf(
 			"%s to %s: %s kWh are short, by what the batteries hold and have room for\n",
 			s.From.Format(time.RFC3339),
 			s.To.Format(time.RFC3339),
@@ -270,7 +270,7 @@ func shortOf(report *control.InstructionReport) (flex.WattHours, string) {
 		)
 	}
 
-	return sum, said
+	return sum, message
 }
 
 // warnWithoutEndpoint warns that a queued dispatch cannot be sent, as there is no endpoint yet.

@@ -21,7 +21,7 @@ type doctor struct {
 	JSON bool `help:"Print as JSON." name:"json"`
 }
 
-// symptom is one thing that the doctor looked at.
+// symptom is one finding of the doctor.
 type symptom struct {
 	Part   string `json:"part"`
 	Well   bool   `json:"well"`
@@ -38,7 +38,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	found := lookAtServing(d.store)
+	found := checkServing(d.store)
 
 	for _, l := range d.looks() {
 		found = append(found, l.try(ctx, h)...)
@@ -85,15 +85,15 @@ func (c console) symptoms(found []symptom) error {
 	return w.Flush()
 }
 
-// lookAtServing sees whether a flexd serves a SQLite database. Who serves one on PostgreSQL it
+// checkServing sees whether a flexd serves a SQLite database. Who serves one on PostgreSQL it
 // does not know.
-func lookAtServing(s store) []symptom {
+func checkServing(s store) []symptom {
 	path, embedded := s.path()
 	if !embedded {
 		return nil
 	}
 
-	served, err := servedAlone(path)
+	served, err := isDatabaseLocked(path)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -115,7 +115,7 @@ func lookAtServing(s store) []symptom {
 	return []symptom{serving}
 }
 
-func lookAtLaws(ctx context.Context, h *app.App) ([]symptom, error) {
+func checkLaws(ctx context.Context, h *app.App) ([]symptom, error) {
 	findings, err := h.DB.Verify(ctx)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func lookAtLaws(ctx context.Context, h *app.App) ([]symptom, error) {
 	return []symptom{laws}, nil
 }
 
-func lookAtDurability(ctx context.Context, h *app.App) ([]symptom, error) {
+func checkDurability(ctx context.Context, h *app.App) ([]symptom, error) {
 	weak, err := h.DB.Weakness(ctx)
 	if err != nil {
 		return nil, err
@@ -155,9 +155,9 @@ func lookAtDurability(ctx context.Context, h *app.App) ([]symptom, error) {
 	return []symptom{durable}, nil
 }
 
-// lookAtConnection compares this machine's clock with the database's, and names a pooler.
-func lookAtConnection(_ context.Context, h *app.App) ([]symptom, error) {
-	found := []symptom{lookAtClock(h.DB)}
+// checkConnection compares this machine's clock with the database's, and names a pooler.
+func checkConnection(_ context.Context, h *app.App) ([]symptom, error) {
+	found := []symptom{checkClock(h.DB)}
 	if h.DB.Shared() {
 		found = append(found, symptom{
 			Part: "pooler",
@@ -172,8 +172,8 @@ func lookAtConnection(_ context.Context, h *app.App) ([]symptom, error) {
 	return found, nil
 }
 
-// lookAtWriting checks that the database accepts writes.
-func lookAtWriting(ctx context.Context, h *app.App) ([]symptom, error) {
+// checkWriting checks that the database accepts writes.
+func checkWriting(ctx context.Context, h *app.App) ([]symptom, error) {
 	err := h.DB.TryToWrite(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -194,8 +194,8 @@ func lookAtWriting(ctx context.Context, h *app.App) ([]symptom, error) {
 	return []symptom{writing}, nil
 }
 
-// lookAtClock compares this machine's clock with the database's.
-func lookAtClock(db *records.DB) symptom {
+// checkClock compares this machine's clock with the database's.
+func checkClock(db *records.DB) symptom {
 	ahead := db.ClockOff()
 	clock := symptom{
 		Part:   "clock",
@@ -214,9 +214,9 @@ func lookAtClock(db *records.DB) symptom {
 	return clock
 }
 
-// lookAtPrices lists the sources of prices. One that ended and that nobody needs is well: the
+// checkPrices lists the sources of prices. One that ended and that nobody needs is well: the
 // exceptions go by the same rule.
-func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
+func checkPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	sources, err := h.PriceSources(ctx)
 	if err != nil {
 		return nil, err
@@ -255,14 +255,14 @@ func priceSymptom(s app.PriceSource) symptom {
 		return x
 	}
 
-	lacks := s.Lacks
-	if lacks == "" && s.Settles {
-		lacks = s.Stale
+	missingPrices := s.Lacks
+	if missingPrices == "" && s.Settles {
+		missingPrices = s.Stale
 	}
 
-	if lacks != "" {
+	if missingPrices != "" {
 		x.Well = false
-		x.Detail, x.Do = lacks, "flexd prices fetch, or flexd prices import; until then the last good prices remain in force"
+		x.Detail, x.Do = missingPrices, "flexd prices fetch, or flexd prices import; until then the last good prices remain in force"
 	}
 
 	for _, k := range s.Rejected {
@@ -279,8 +279,8 @@ func priceSymptom(s app.PriceSource) symptom {
 	return x
 }
 
-// lookAtRoles says where it is left open which source's prices count.
-func lookAtRoles(ctx context.Context, h *app.App) ([]symptom, error) {
+// checkRoles reports roles for which no source of prices is chosen.
+func checkRoles(ctx context.Context, h *app.App) ([]symptom, error) {
 	var orgs []flex.Org
 	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		var err error
@@ -317,9 +317,9 @@ func lookAtRoles(ctx context.Context, h *app.App) ([]symptom, error) {
 	return out, nil
 }
 
-// lookAtExceptions lists what the console's first page lists. The background jobs run in the flexd
+// checkExceptions lists what the console's first page lists. The background jobs run in the flexd
 // that serves: what failed of them it has said by an alert.
-func lookAtExceptions(
+func checkExceptions(
 	ctx context.Context,
 	h *app.App,
 ) ([]symptom, error) {
@@ -335,8 +335,8 @@ func lookAtExceptions(
 	}
 
 	for _, a := range known.Alerts {
-		theirs := a.Org.IsZero() && slices.Contains(knownToServing, operations.Kind(a.Kind))
-		if !theirs {
+		reportedByServing := a.Org.IsZero() && slices.Contains(knownToServing, operations.Kind(a.Kind))
+		if !reportedByServing {
 			continue
 		}
 
@@ -362,7 +362,8 @@ func lookAtExceptions(
 	return out, nil
 }
 
-// exceptionSymptoms are the exceptions that were found, and the kinds that could not be looked for.
+// exceptionSymptoms lists the exceptions that were found, and the kinds that could not be
+// read.
 func exceptionSymptoms(
 	found []operations.Exception,
 	unread []operations.Unread,
@@ -386,7 +387,7 @@ func exceptionSymptoms(
 	return out
 }
 
-// unreadSymptom says that nothing is known of a kind of exceptions, and why.
+// unreadSymptom reports a kind of exceptions that could not be read, and why.
 func unreadSymptom(u *operations.Unread) symptom {
 	return unknown(
 		string(u.Kind),
@@ -458,7 +459,7 @@ const (
 	jobsFailed  = operations.FailedFor // since a job last failed for good
 )
 
-func lookAtJobs(ctx context.Context, h *app.App) ([]symptom, error) {
+func checkJobs(ctx context.Context, h *app.App) ([]symptom, error) {
 	var found []symptom
 	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		states, err := all.JobStates(ctx)
@@ -503,19 +504,19 @@ func jobSymptom(s records.JobState, now time.Time) symptom {
 // usernamesNamed is how many usernames of two cells the doctor names.
 const usernamesNamed = 5
 
-// lookAtUsernames looks for usernames of two organisations in two cells, of which a login
+// checkUsernames looks for usernames of two organisations in two cells, of which a login
 // finds the first.
-func lookAtUsernames(
+func checkUsernames(
 	ctx context.Context,
 	h *app.App,
-	elsewhere func(context.Context, func(*records.DB) error) error,
+	eachOtherCell func(context.Context, func(*records.DB) error) error,
 ) ([]symptom, error) {
-	if elsewhere == nil {
+	if eachOtherCell == nil {
 		return nil, nil
 	}
 
 	known := map[string]flex.OrgID{}
-	var twice []string
+	var duplicates []string
 	compare := func(db *records.DB) error {
 		var names map[string]flex.OrgID
 		err := db.ReadAll(ctx, func(all *records.All) error {
@@ -525,8 +526,8 @@ func lookAtUsernames(
 		})
 
 		for name, org := range names {
-			if other, taken := known[name]; taken && other != org {
-				twice = append(twice, name)
+			if other, isKnown := known[name]; isKnown && other != org {
+				duplicates = append(duplicates, name)
 			}
 			known[name] = org
 		}
@@ -537,15 +538,15 @@ func lookAtUsernames(
 	if err := compare(h.DB); err != nil {
 		return nil, err
 	}
-	if err := elsewhere(ctx, compare); err != nil {
+	if err := eachOtherCell(ctx, compare); err != nil {
 		return nil, err
 	}
 
-	return []symptom{usernamesFound(len(known), twice)}, nil
+	return []symptom{usernamesSymptom(len(known), duplicates)}, nil
 }
 
-func usernamesFound(known int, twice []string) symptom {
-	if len(twice) == 0 {
+func usernamesSymptom(known int, duplicates []string) symptom {
+	if len(duplicates) == 0 {
 		return symptom{
 			Part:   "usernames",
 			Well:   true,
@@ -553,12 +554,12 @@ func usernamesFound(known int, twice []string) symptom {
 		}
 	}
 
-	slices.Sort(twice)
-	named := strings.Join(twice[:min(len(twice), usernamesNamed)], ", ")
+	slices.Sort(duplicates)
+	names := strings.Join(duplicates[:min(len(duplicates), usernamesNamed)], ", ")
 
 	return symptom{
 		Part:   "usernames",
-		Detail: fmt.Sprintf("%d usernames are in two cells: %s", len(twice), named),
+		Detail: fmt.Sprintf("%d usernames are in two cells: %s", len(duplicates), names),
 		Do:     "a login finds the first cell's alone: give the other organisation another username, flexd credential add, and revoke the old one",
 	}
 }

@@ -17,24 +17,24 @@ type look struct {
 // looks are all of them, in the order in which they are printed.
 func (d *doctor) looks() []look {
 	return []look{
-		{"records", lookAtLaws},
-		{"durability", lookAtDurability},
-		{"clock", lookAtConnection},
-		{"writing", lookAtWriting},
-		{"secrets", lookAtSecrets},
-		{"persons", lookAtPersons},
-		{"prices", lookAtPrices},
-		{"price roles", lookAtRoles},
-		{"exceptions", lookAtExceptions},
-		{"modulus check of bank accounts", lookAtModulus},
-		{"jobs", lookAtJobs},
-		{"move to another cell", lookAtMoves},
+		{"records", checkLaws},
+		{"durability", checkDurability},
+		{"clock", checkConnection},
+		{"writing", checkWriting},
+		{"secrets", checkSecrets},
+		{"persons", checkPersons},
+		{"prices", checkPrices},
+		{"price roles", checkRoles},
+		{"exceptions", checkExceptions},
+		{"modulus check of bank accounts", checkModulus},
+		{"jobs", checkJobs},
+		{"move to another cell", checkMoves},
 
 		{"usernames", func(ctx context.Context, h *app.App) ([]symptom, error) {
-			return lookAtUsernames(ctx, h, d.elsewhere())
+			return checkUsernames(ctx, h, d.eachOtherCell())
 		}},
 		{"cells", func(ctx context.Context, _ *app.App) ([]symptom, error) {
-			return d.lookAtPlaces(ctx)
+			return d.checkPlaces(ctx)
 		}},
 	}
 }

@@ -87,7 +87,7 @@ func TestDoctor_Serving(t *testing.T) {
 			t.Errorf("nothing serves: %d %s", code, said)
 		}
 
-		release, err := serveAlone(file)
+		release, err := lockDatabase(file)
 		if err != nil {
 			t.Fatal(err)
 		}

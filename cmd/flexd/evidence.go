@@ -155,7 +155,7 @@ type evidenceCredential struct {
 	Expires  time.Time   `json:"expires_at,omitzero"`
 }
 
-// evidenceOf gives the evidence its units. No list is null.
+// evidenceOf converts the evidence to printed units. No list is null.
 func evidenceOf(f *grid.Evidence) *evidence {
 	return &evidence{
 		Organisation: f.Org,
@@ -237,12 +237,12 @@ func evidenceInstructionOf(i grid.EvidenceInstruction) evidenceInstruction {
 
 // each returns the results of fn for each item; never nil.
 func each[T, U any](items []T, fn func(T) U) []U {
-	made := make([]U, len(items))
+	converted := make([]U, len(items))
 	for i, item := range items {
-		made[i] = fn(item)
+		converted[i] = fn(item)
 	}
 
-	return made
+	return converted
 }
 
 // print prints the summary.
@@ -321,8 +321,8 @@ func (e *evidence) printNeeds(c console) {
 		n.Unplanned,
 	)
 
-	for _, why := range slices.Sorted(maps.Keys(n.Why)) {
-		fmt.Fprintf(c.out, "  for want of %s: %d\n", why, n.Why[why])
+	for _, reason := range slices.Sorted(maps.Keys(n.Why)) {
+		fmt.Fprintf(c.out, "  for want of %s: %d\n", reason, n.Why[reason])
 	}
 }
 

@@ -120,7 +120,7 @@ func (s *troubles) plant(h *app.App) {
 		}
 	}
 
-	check(h.Push.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
+	check(h.Push.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault"}))
 	s.car() // unplanned
 
 	refused := s.car()

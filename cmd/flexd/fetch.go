@@ -71,9 +71,9 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	return errors.Join(err, p.printFetched(c, r))
 }
 
-// printFetched prints the results of a fetch, and the prices that were kept out.
+// printFetched prints the results of a fetch, and the rejected prices.
 func (p *pricesFetch) printFetched(c console, r market.Report) error {
-	said := fmt.Sprintf(
+	message := fmt.Sprintf(
 		"fetched %d half-hours, made %d publications\n",
 		r.Prices,
 		r.Published,
@@ -88,7 +88,7 @@ func (p *pricesFetch) printFetched(c console, r market.Report) error {
 			"reason": k.Reason,
 		})
 
-		said += fmt.Sprintf(
+		message += fmt.Sprintf(
 			"kept out %d rows, the first of %s: %s\n",
 			k.Rows,
 			k.First.Format(time.RFC3339),
@@ -104,7 +104,7 @@ func (p *pricesFetch) printFetched(c console, r market.Report) error {
 			"kept_out":         out,
 		},
 		"%s",
-		said,
+		message,
 	)
 }
 

@@ -41,25 +41,25 @@ type fields = map[string]any
 
 // reader reads the text of a flag of one type.
 type reader struct {
-	what string // what would be right, as in "a number such as 7.4"
-	read func(into reflect.Value, text string) error
+	expected string // what would be right, as in "a number such as 7.4"
+	read     func(into reflect.Value, text string) error
 }
 
 // Decode reads the value, or returns what is wrong with it and what would be right; kong puts the
 // flag's name before.
 func (r reader) Decode(ctx *kong.DecodeContext, into reflect.Value) error {
-	word, err := ctx.Scan.PopValue("value")
+	token, err := ctx.Scan.PopValue("value")
 	if err != nil {
-		return fmt.Errorf("give %s", r.what)
+		return fmt.Errorf("give %s", r.expected)
 	}
 
-	text, ok := word.Value.(string) // PopValueInto would mend what is not UTF-8
+	text, ok := token.Value.(string) // PopValueInto would mend what is not UTF-8
 	if !ok {
-		text = fmt.Sprint(word.Value)
+		text = fmt.Sprint(token.Value)
 	}
 
 	if r.read(into, text) != nil {
-		return fmt.Errorf("%q is not %s", text, r.what)
+		return fmt.Errorf("%q is not %s", text, r.expected)
 	}
 
 	return nil
@@ -72,7 +72,7 @@ type (
 	actLimit      int
 )
 
-// The most that these flags may say.
+// The limits of these flags.
 const (
 	listLimitMax     = 5000
 	dispatchLimitMax = 1000
@@ -85,7 +85,7 @@ func upTo(most int64) reader {
 	return reader{
 		fmt.Sprintf("a whole number from 1 to %d, such as 20", most),
 		func(into reflect.Value, text string) error {
-			err := readWhole(into, text)
+			err := readInteger(into, text)
 			if err == nil && (into.Int() < 1 || into.Int() > most) {
 				err = strconv.ErrRange
 			}
@@ -97,7 +97,7 @@ func upTo(most int64) reader {
 
 // readers are how flags of the types that Go knows, and those of limits, are read.
 func readers() kong.Option {
-	whole := reader{"a whole number such as 20", readWhole}
+	whole := reader{"a whole number such as 20", readInteger}
 
 	return kong.OptionFunc(func(k *kong.Kong) error {
 		return errors.Join(
@@ -150,7 +150,7 @@ func readText(into reflect.Value, text string) error {
 	return nil
 }
 
-func readWhole(into reflect.Value, text string) error {
+func readInteger(into reflect.Value, text string) error {
 	v, err := strconv.ParseInt(text, 10, 64)
 	into.SetInt(v)
 	return err
@@ -187,24 +187,24 @@ var negative = regexp.MustCompile(`^-[0-9.]`)
 // would take the number for a flag. No command takes such a number but as a flag's value.
 func joinNegatives(args []string) []string {
 	var joined []string
-	for i, word := range args {
-		if word == "--" {
+	for i, arg := range args {
+		if arg == "--" {
 			return append(joined, args[i:]...)
 		}
 
 		last := len(joined) - 1
-		if negative.MatchString(word) && last >= 0 && isBareFlag(joined[last]) {
-			joined[last] += "=" + word
+		if negative.MatchString(arg) && last >= 0 && isBareFlag(joined[last]) {
+			joined[last] += "=" + arg
 			continue
 		}
 
-		joined = append(joined, word)
+		joined = append(joined, arg)
 	}
 
 	return joined
 }
 
 // isBareFlag reports whether a word is a flag without a value.
-func isBareFlag(word string) bool {
-	return strings.HasPrefix(word, "--") && !strings.Contains(word, "=")
+func isBareFlag(arg string) bool {
+	return strings.HasPrefix(arg, "--") && !strings.Contains(arg, "=")
 }

@@ -116,16 +116,16 @@ func printAhead(c console, a *grid.Ahead) error {
 		func(w grid.AheadWindow) []any {
 			cells := []any{w.From, w.To}
 			for _, k := range forecast.Kinds {
-				came := "-"
-				if w.Came != nil {
-					came = strconv.FormatFloat(w.Came[k], 'f', 1, 64)
+				actual := "-"
+				if w.Actual != nil {
+					actual = strconv.FormatFloat(w.Actual[k], 'f', 1, 64)
 				}
 
 				cells = append(
 					cells,
 					fmt.Sprintf("%.1f", w.KW[k][0]),
 					fmt.Sprintf("%.1f", w.KW[k][2]),
-					came,
+					actual,
 				)
 			}
 
@@ -231,7 +231,7 @@ func printEnvelope(
 	return t.Flush()
 }
 
-// averageKW is the power that gives an energy in a time.
+// averageKW returns the average power of an energy over a time.
 func averageKW(e flex.WattHours, during time.Duration) float64 {
 	return e.KWh() / max(during, time.Second).Hours()
 }
@@ -326,7 +326,7 @@ func readProfile(file string) ([]grid.Asked, error) {
 		}
 
 		period := flex.PeriodAt(start)
-		if line, is := lines[period]; is {
+		if line, found := lines[period]; found {
 			return nil, row.Fault("start is %s, as in line %d", row.Get("start"), line)
 		}
 

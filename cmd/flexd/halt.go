@@ -15,7 +15,7 @@ import (
 	records "flexd/internal/store"
 )
 
-// haltPart has the flags that select what is halted: everything, if none is given.
+// haltPart has the flags that select what is halted: everything, if none is set.
 type haltPart struct {
 	Org      string `help:"Only of this organisation." placeholder:"NAME"`
 	Endpoint string `help:"Only of this endpoint of the organisation: schedule or dispatch." placeholder:"NAME"`
@@ -29,13 +29,13 @@ func (o *haltPart) scope(
 	ctx context.Context,
 	h *app.App,
 ) (delivery.HaltScope, error) {
-	given := 0
+	count := 0
 	for _, value := range []string{o.Org, o.Model, o.Firmware, o.GSPGroup} {
 		if value != "" {
-			given++
+			count++
 		}
 	}
-	if given > 1 || o.Endpoint != "" && o.Org == "" {
+	if count > 1 || o.Endpoint != "" && o.Org == "" {
 		return delivery.HaltScope{}, flex.Fail(
 			flex.Invalid,
 			"give one of --org, --model, --firmware and --gsp-group, and --endpoint with --org: two halts may stand at once",
@@ -123,9 +123,9 @@ func (o *halt) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	said := "No push leaves until flexd resume."
+	message := "No push leaves until flexd resume."
 	if subjectOf(scope) != "" {
-		said = fmt.Sprintf(
+		message = fmt.Sprintf(
 			"Nothing is sent to %s at %s until flexd resume with the same flags.",
 			countOf(stops.Assets, "asset"),
 			countOf(stops.Sites, "site"),
@@ -134,7 +134,7 @@ func (o *halt) Run(ctx context.Context, c console) error {
 
 	_, err = fmt.Fprintln(
 		c.out,
-		said,
+		message,
 		"Chargers go on with the schedules that they have.",
 	)
 
@@ -182,10 +182,10 @@ func (o *halt) stop(
 
 	return h.Access.Act(ctx, act, func() error {
 		return h.Push.Halt(ctx, delivery.HaltOrder{
-			Scope:  scope,
-			Who:    commandLine,
-			Reason: o.Reason,
-			Two:    o.Two,
+			Scope:    scope,
+			Operator: commandLine,
+			Reason:   o.Reason,
+			Two:      o.Two,
 		})
 	})
 }
@@ -267,7 +267,7 @@ func (o *resume) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	ended := true
+	isOver := true
 	act := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "resume pushes",
@@ -281,23 +281,23 @@ func (o *resume) Run(ctx context.Context, c console) error {
 		}
 
 		var err error
-		ended, err = h.Push.ResumeBy(ctx, scope, commandLine)
+		isOver, err = h.Push.ResumeBy(ctx, scope, commandLine)
 		return "", err
 	})
 	if err != nil {
 		return o.hint(ctx, h, scope, err)
 	}
 
-	said := "Pushes leave again: of each asset the newest schedule."
-	if !ended {
-		said = "The end of the halt is asked for. Somebody else ends it, within an hour: in the console, or as another user here."
+	message := "Pushes leave again: of each asset the newest schedule."
+	if !isOver {
+		message = "The end of the halt is asked for. Somebody else ends it, within an hour: in the console, or as another user here."
 	}
 
 	return o.print(
 		c,
-		fields{"scope": subjectOf(scope), "ended": ended},
+		fields{"scope": subjectOf(scope), "ended": isOver},
 		"%s\n",
-		said,
+		message,
 	)
 }
 

@@ -87,23 +87,23 @@ type importer interface {
 	ImportModels(ctx context.Context, r io.Reader) (int, error)
 }
 
-// load opens store and file, imports the one into the other and says how much it was.
+// load opens store and file, imports the file and prints the number of records.
 func (s store) load(
 	ctx context.Context,
 	c console,
 	f form,
-	file, what string,
+	file, label string,
 	into func(importer, io.Reader) (int, error),
 ) error {
 	r := c.in
 	if file != "-" {
-		opened, err := os.Open(file)
+		input, err := os.Open(file)
 		if err != nil {
 			return err
 		}
 
-		defer opened.Close()
-		r = opened
+		defer input.Close()
+		r = input
 	}
 
 	h, err := s.openOrCreate(ctx)
@@ -118,7 +118,7 @@ func (s store) load(
 		ctx,
 		flex.AuditEntry{
 			Who:     commandLine,
-			Act:     "import " + what,
+			Act:     "import " + label,
 			Subject: file,
 		},
 		func() error {
@@ -136,6 +136,6 @@ func (s store) load(
 		c,
 		fields{"imported": n},
 		"imported %s\n",
-		flex.Count(n, strings.TrimSuffix(what, "s")),
+		flex.Count(n, strings.TrimSuffix(label, "s")),
 	)
 }

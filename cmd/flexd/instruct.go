@@ -114,9 +114,9 @@ func (o *instructSend) Run(ctx context.Context, c console) error {
 	})
 }
 
-// printWhoIsCalled prints how many assets an instruction calls, and the change that is
+// printSelection prints how many assets an instruction calls, and the change that is
 // expected of them. The cost of a dispatch is not known.
-func printWhoIsCalled(c console, p *control.Preview) {
+func printSelection(c console, p *control.Preview) {
 	name := string(control.StateOf(&p.Instruction, p.At))
 	if !p.ID.IsZero() { // one that was not sent has none
 		name += " " + p.ID.String()
@@ -168,12 +168,12 @@ func printWear(c console, wear flex.Optional[flex.MicroPounds]) {
 
 // printPreview prints the preview of an instruction for a person.
 func printPreview(c console, p *control.Preview) error {
-	printWhoIsCalled(c, p)
+	printSelection(c, p)
 	if p.Dispatched {
 		printReplaced(c, p.NumReplaced)
 		printWear(c, p.Wear)
-	} else if why := p.Why(); why != "" {
-		fmt.Fprintln(c.out, "Not more, because", why)
+	} else if reason := p.Why(); reason != "" {
+		fmt.Fprintln(c.out, "Not more, because", reason)
 	} else {
 		printLeftOut(c, p.Spent)
 	}
@@ -240,7 +240,7 @@ func assetKind(a *control.InstructedAsset) string {
 	return "car"
 }
 
-// printLeftOut says which sites had the calls they agreed to, if any had.
+// printLeftOut prints which sites have had all agreed calls, if any.
 func printLeftOut(c console, spent string) {
 	if spent != "" {
 		fmt.Fprintf(c.out, "Left out: %s.\n", spent)

@@ -42,25 +42,25 @@ func (o *instructCalls) Run(ctx context.Context, c console) error {
 		}
 	}
 
-	stand, err := h.Registry.Calls(ctx, org, site)
+	state, err := h.Registry.Calls(ctx, org, site)
 	if err != nil {
 		return err
 	}
 
 	if o.JSON {
 		return c.json(callsLine{
-			Agreed:    contract.AgreedCalls(stand.Agreed),
-			Today:     stand.Had.Day,
-			ThisMonth: stand.Had.Month,
+			Agreed:    contract.AgreedCalls(state.Agreed),
+			Today:     state.Counted.Day,
+			ThisMonth: state.Counted.Month,
 		})
 	}
 
 	_, err = fmt.Fprintf(
 		c.out,
 		"agreed: %s; called: %d today, %d this month\n",
-		stand.Agreed,
-		stand.Had.Day,
-		stand.Had.Month,
+		state.Agreed,
+		state.Counted.Day,
+		state.Counted.Month,
 	)
 
 	return err

@@ -92,12 +92,12 @@ func (l *listen) Run(ctx context.Context, c console) error {
 	)
 
 	for n := 0; ; {
-		fresh, err := newPushes(ctx, api, since, known)
+		newest, err := newPushes(ctx, api, since, known)
 		if err != nil {
 			return err
 		}
 
-		for _, id := range fresh {
+		for _, id := range newest {
 			if err := l.show(ctx, c, api, id); err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func newPushes(
 		q.Set("since", since.Add(-time.Minute).UTC().Format(time.RFC3339))
 	}
 
-	var fresh []client.EventID
+	var newest []client.EventID
 	for {
 		var page wire.DeliveryResponsePage
 		err := api.Do(ctx, "GET", "/deliveries", q, nil, &page)
@@ -162,7 +162,7 @@ func newPushes(
 			return nil, err
 		}
 
-		before := len(fresh)
+		before := len(newest)
 		for _, d := range page.Deliveries { // the newest comes first
 			id := client.EventID(d.ID)
 			if known[id] || d.CreatedAt.Before(since) {
@@ -170,13 +170,13 @@ func newPushes(
 			}
 
 			known[id] = true
-			fresh = append(fresh, id)
+			newest = append(newest, id)
 		}
 
 		// behind a page without news there are none
-		if page.Next.IsZero() || len(fresh) == before {
-			slices.Reverse(fresh)
-			return fresh, nil
+		if page.Next.IsZero() || len(newest) == before {
+			slices.Reverse(newest)
+			return newest, nil
 		}
 
 		q.Set("before", page.Next.String())
@@ -218,9 +218,9 @@ func (l *listen) show(
 		return l.printLine(c, &d, status, failed)
 	}
 
-	words := d.Kind
+	kind := d.Kind
 	if p, err := ocpp.Parse(d.Payload); err == nil {
-		words = sim.InWords(p)
+		kind = sim.InWords(p)
 	}
 
 	fmt.Fprintf(
@@ -229,7 +229,7 @@ func (l *listen) show(
 		flex.Clock(d.CreatedAt.Time, flex.London, "15:04:05"),
 		d.AssetID,
 		d.Generation,
-		words,
+		kind,
 		d.Payload,
 	)
 
@@ -249,7 +249,7 @@ func (l *listen) show(
 	return nil
 }
 
-// printLine prints a push as a line of JSON, with what came of forwarding it.
+// printLine prints a push as a line of JSON, with the result of forwarding it.
 func (l *listen) printLine(
 	c console,
 	d *wire.DeliveryDetail,
@@ -381,7 +381,7 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 	)
 }
 
-// unknown says that there is no such asset, and which there are.
+// unknown reports that there is no such asset, and lists existing ones.
 func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
 	const shown = 10
 	page, err := api.Assets(ctx, client.Page{Limit: shown})
@@ -450,7 +450,7 @@ func (t *trigger) event(
 	return ev, nil
 }
 
-// readyBy is the deadline that was given, or one that the default off-peak times can meet.
+// readyBy returns the given deadline, or one that the default off-peak times can meet.
 func (t *trigger) readyBy(now time.Time) (flex.WallTime, error) {
 	const night, morning, evening = flex.WallTime(23*time.Hour +
 		30*time.Minute), flex.WallTime(7 * time.Hour), flex.WallTime(17 * time.Hour)

@@ -73,7 +73,7 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 		return fmt.Errorf("%s: %w", k.File, err)
 	}
 
-	temp, err := writeBeside(k.File, text)
+	temp, err := writeReplacing(k.File, text)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func makeKeyFile(file string) error {
 		return err
 	}
 
-	temp, err := writeBeside(
+	temp, err := writeReplacing(
 		file,
 		"# Keys that seal flexd's secrets, the newest first. Without them these cannot be read again.\n"+
 			line,
@@ -234,8 +234,8 @@ func makeKeyFile(file string) error {
 	return errors.Join(os.Link(temp, file), os.Remove(temp), syncFolder(filepath.Dir(file)))
 }
 
-// writeBeside writes a file that only its owner may read, to be moved to the other's place.
-func writeBeside(file, text string) (string, error) {
+// writeReplacing writes a file that only its owner may read, to be moved to the other's place.
+func writeReplacing(file, text string) (string, error) {
 	f, err := os.CreateTemp(
 		filepath.Dir(file),
 		filepath.Base(file)+".*",
@@ -253,8 +253,8 @@ func writeBeside(file, text string) (string, error) {
 	return f.Name(), nil
 }
 
-// lookAtSecrets says how many secrets are sealed under which key.
-func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
+// checkSecrets reports how many secrets are sealed under which key.
+func checkSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 	var s records.Sealing
 	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		var err error

@@ -29,7 +29,7 @@ func (k *keyPersons) Run(ctx context.Context, c console) error {
 	}
 
 	if path, embedded := k.path(); embedded {
-		release, err := serveAlone(path)
+		release, err := lockDatabase(path)
 		if err != nil {
 			return err
 		}
@@ -80,8 +80,8 @@ func (k *keyPersons) note(ctx context.Context, n int) error {
 	)
 }
 
-// lookAtPersons checks whether the stored personal data are sealed.
-func lookAtPersons(_ context.Context, h *app.App) ([]symptom, error) {
+// checkPersons checks whether the stored personal data are sealed.
+func checkPersons(_ context.Context, h *app.App) ([]symptom, error) {
 	if h.DB.PersonsSealed() {
 		return []symptom{{
 			Part:   "persons",

@@ -40,24 +40,24 @@ func (o *limitsImport) Run(ctx context.Context, c console) error {
 			return err
 		}
 
-		over := numOver(limits, h.DB.Now().Add(org.ClockOffset))
-		also := ""
-		if over > 0 {
-			also = fmt.Sprintf(", and %d are over already", over)
+		numExpired := countExpired(limits, h.DB.Now().Add(org.ClockOffset))
+		suffix := ""
+		if numExpired > 0 {
+			suffix = fmt.Sprintf(", and %d are over already", numExpired)
 		}
 
 		return o.print(
 			c,
-			fields{"num_limits": len(limits), "num_over": over},
+			fields{"num_limits": len(limits), "num_over": numExpired},
 			"%d limits bind%s; the fleet is planned under them by whatever process serves it, within about half a minute.\n",
-			len(limits)-over,
-			also,
+			len(limits)-numExpired,
+			suffix,
 		)
 	})
 }
 
-// numOver is how many limits are over at an instant.
-func numOver(limits []flex.CapLimit, now time.Time) int {
+// countExpired is how many limits are over at an instant.
+func countExpired(limits []flex.CapLimit, now time.Time) int {
 	n := 0
 	for i := range limits {
 		if !limits[i].To.After(now) {

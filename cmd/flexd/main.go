@@ -198,7 +198,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 	slog.SetDefault(slog.New(cmds.handler(c.err)))
 
-	if goesOn[parsed.Command()] {
+	if doneStatuses[parsed.Command()] {
 		warnOfUnread(parser.Model, os.Environ())
 	}
 
@@ -225,8 +225,8 @@ func exitCode(err error) int {
 	}
 }
 
-// goesOn are the commands that run until they are stopped: for them that is success.
-var goesOn = map[string]bool{
+// doneStatuses are the commands that run until they are stopped: for them that is success.
+var doneStatuses = map[string]bool{
 	"demo":   true,
 	"listen": true,
 	"mcp":    true,
@@ -242,7 +242,7 @@ func outcomeOf(command string, err error) error {
 		return err
 	}
 
-	if goesOn[command] {
+	if doneStatuses[command] {
 		return nil
 	}
 
@@ -274,7 +274,7 @@ func newParser(
 	)
 }
 
-// version says which flexd this is: of which state of the code, and how it was built.
+// version describes this build of flexd: the commit, and how it was built.
 func version() string {
 	code := "of unknown origin"
 	if built, ok := debug.ReadBuildInfo(); ok && built.Main.Version != "" {

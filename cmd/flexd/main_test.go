@@ -183,7 +183,7 @@ func TestRun_Wrong(t *testing.T) {
 // under way. Once that has ended, it is.
 func TestServeAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flexd.db")
-	release, err := serveAlone(file)
+	release, err := lockDatabase(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestServeAlone(t *testing.T) {
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := serveAlone(file); err != nil {
+	if again, err := lockDatabase(file); err != nil {
 		t.Errorf("once the first has ended: %v", err)
 	} else if err := again(); err != nil {
 		t.Error(err)

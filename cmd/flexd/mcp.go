@@ -63,14 +63,14 @@ func (o *mcpServer) settings(
 	roles := agentRoles(credential.Roles, o.Write)
 	tokens := agentTokens{
 		app: h,
-		who: access.Principal{
+		principal: access.Principal{
 			Org:      org.ID,
 			Username: credential.Username,
 			Roles:    roles,
 		},
 	}
 
-	settings := h.AgentSettings(tokens.who, version())
+	settings := h.AgentSettings(tokens.principal, version())
 	settings.Write, settings.Token = o.Write, tokens.token
 
 	return settings
@@ -122,8 +122,8 @@ func (o *mcpServer) credential(
 	for _, c := range all {
 		chosen := o.Username == "" || c.Username == o.Username
 		expired := !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(h.DB.Now())
-		holds := c.RevokedAt.IsZero() && !expired
-		if chosen && holds {
+		isValid := c.RevokedAt.IsZero() && !expired
+		if chosen && isValid {
 			return c, nil
 		}
 	}
@@ -138,40 +138,40 @@ func (o *mcpServer) credential(
 // agentRoles are the roles of a credential that an agent has: those that read, and with write the
 // one that changes.
 func agentRoles(roles []flex.Role, write bool) []flex.Role {
-	var kept []flex.Role
+	var allowed []flex.Role
 	for _, r := range roles {
 		if r == flex.EntityRead || write && r == flex.EntityWrite {
-			kept = append(kept, r)
+			allowed = append(allowed, r)
 		}
 	}
 
-	return kept
+	return allowed
 }
 
-// agentTokens gives out a token and another before it ends.
+// agentTokens issues tokens, a new one before the last one expires.
 type agentTokens struct {
-	app *app.App
-	who access.Principal
+	app       *app.App
+	principal access.Principal
 
-	mu   sync.Mutex // calls may come at once
-	kept access.Issued
+	mu     sync.Mutex // calls may come at once
+	issued access.Issued
 }
 
-// token gives a token that is good for a minute at least.
+// token returns a token that is valid for at least a minute.
 func (t *agentTokens) token(ctx context.Context) (flex.Secret, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	if time.Until(t.kept.ExpiresAt) > time.Minute {
-		return t.kept.Token, nil
+	if time.Until(t.issued.ExpiresAt) > time.Minute {
+		return t.issued.Token, nil
 	}
 
-	issued, err := t.app.Access.Issue(ctx, t.who, access.TokenLife)
+	issued, err := t.app.Access.Issue(ctx, t.principal, access.TokenLife)
 	if err != nil {
 		return "", err
 	}
 
-	t.kept = issued
+	t.issued = issued
 
 	return issued.Token, nil
 }

@@ -207,14 +207,14 @@ func TestMCP_HaltedOrganisation(t *testing.T) {
 	}
 
 	scope := delivery.HaltScope{Kind: records.HaltOrg, Org: halted}
-	if err := h.Push.Halt(t.Context(), delivery.HaltOrder{Scope: scope, Who: "ada", Reason: "an agent errs"}); err != nil {
+	if err := h.Push.Halt(t.Context(), delivery.HaltOrder{Scope: scope, Operator: "ada", Reason: "an agent errs"}); err != nil {
 		t.Fatal(err)
 	}
 	if said(halted) != "by an operator" || said(other.ID) != "" {
 		t.Errorf("one is halted: %q, %q", said(halted), said(other.ID))
 	}
 
-	if err := h.Push.Halt(t.Context(), delivery.HaltOrder{Who: "ada", Reason: "all of them err"}); err != nil {
+	if err := h.Push.Halt(t.Context(), delivery.HaltOrder{Operator: "ada", Reason: "all of them err"}); err != nil {
 		t.Fatal(err)
 	}
 	if said(other.ID) != "by an operator" {

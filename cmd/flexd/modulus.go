@@ -93,8 +93,8 @@ func (m *modulusCheck) Run(ctx context.Context, c console) error {
 	return nil
 }
 
-// lookAtModulus says whether bank accounts are checked.
-func lookAtModulus(ctx context.Context, h *app.App) ([]symptom, error) {
+// checkModulus reports whether bank accounts are checked.
+func checkModulus(ctx context.Context, h *app.App) ([]symptom, error) {
 	state, err := h.Reward.ModulusState(ctx)
 	if err != nil {
 		return nil, err

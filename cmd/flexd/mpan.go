@@ -141,7 +141,7 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 		at = day.Start()
 	}
 
-	had := false
+	hasPoint := false
 	act := flex.AuditEntry{
 		Who:     commandLine,
 		Org:     org.ID,
@@ -152,23 +152,23 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 
 	err = h.Access.Act(ctx, act, func() error {
 		var err error
-		had, at, err = h.Registry.MovePoint(ctx, core, org.ID, at)
+		hasPoint, at, err = h.Registry.MovePoint(ctx, core, org.ID, at)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 
-	what := "No other party has the point"
-	if had {
-		what = "The party that has the point is withdrawn then"
+	message := "No other party has the point"
+	if hasPoint {
+		message = "The party that has the point is withdrawn then"
 	}
 
 	return m.print(
 		c,
-		fields{"organisation": m.To, "from": at, "withdraws_other": had},
+		fields{"organisation": m.To, "from": at, "withdraws_other": hasPoint},
 		"%s; %s may enrol it from %s on.\n",
-		what,
+		message,
 		m.To,
 		at.Format(time.RFC3339),
 	)
@@ -182,9 +182,9 @@ func corePoint(text string) (string, error) {
 		return m.Core(), nil
 	}
 
-	plain := strings.NewReplacer(" ", "", "-", "").Replace(text)
-	if len(plain) == 13 && strings.Trim(plain, "0123456789") == "" {
-		return plain, nil
+	digits := strings.NewReplacer(" ", "", "-", "").Replace(text)
+	if len(digits) == 13 && strings.Trim(digits, "0123456789") == "" {
+		return digits, nil
 	}
 
 	return "", flex.Fail(flex.Invalid, "%q is not an MPAN: %v", text, err)

@@ -19,10 +19,10 @@ type observe struct {
 	DebugListen   string        `help:"Serve profiles of the process (pprof) at this loopback address, such as 127.0.0.1:6060; none if not given." env:"FLEXD_DEBUG_LISTEN" placeholder:"HOST:PORT"`
 }
 
-// stopTraces is how long the last traces may take to be sent.
+// stopTraces is the longest time for sending the last traces.
 const stopTraces = 5 * time.Second
 
-// begin starts what the flags ask for. stop ends it.
+// begin starts the services that the flags select. stop ends them.
 func (o observe) begin(
 	ctx context.Context,
 	c console,
@@ -81,7 +81,8 @@ func (o observe) begin(
 	}, nil
 }
 
-// debugListener listens for profiles, at the loopback alone: they ask for no password.
+// debugListener listens for profile requests, only on the loopback since they need no
+// password.
 func (o observe) debugListener() (net.Listener, error) {
 	if o.DebugListen == "" {
 		return nil, nil

@@ -244,7 +244,7 @@ func (o *ocppCommand) rules(s *ocppserver.Settings) error {
 	return nil
 }
 
-// pooled bounds a client's connections, however many chargers have something to say at once.
+// pooled limits a client's connections, however many chargers send at once.
 func pooled(c *client.Client) *client.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost = flexdConnections

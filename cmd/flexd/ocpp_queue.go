@@ -16,7 +16,7 @@ type queue struct {
 	limit  time.Duration
 }
 
-// RoundTrip keeps its place until the answer's body is closed.
+// RoundTrip occupies its place until the answer's body is closed.
 func (q *queue) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case q.places <- struct{}{}:
@@ -45,7 +45,7 @@ func (q *queue) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// queuedBody gives a place back when it is closed.
+// queuedBody frees the place when it is closed.
 type queuedBody struct {
 	io.ReadCloser
 	leave func()

@@ -66,13 +66,13 @@ func (o *offerWindow) print(c console, k *grid.Stack) error {
 		)
 	}
 
-	if why := k.TooFew(); why != "" {
-		fmt.Fprintf(c.out, "nothing can be offered: %s\n", why)
+	if reason := k.TooFew(); reason != "" {
+		fmt.Fprintf(c.out, "nothing can be offered: %s\n", reason)
 		return nil
 	}
 
 	fmt.Fprintf(c.out, "learned from %d days\n", k.Days)
-	kept := k.Reliability().Kept
+	reached := k.Reliability().Kept
 
 	return table(
 		c,
@@ -82,7 +82,7 @@ func (o *offerWindow) print(c console, k *grid.Stack) error {
 			share := 0.0
 			for i, rung := range k.Rungs {
 				if rung.Confidence == r.Confidence {
-					share = 100 * kept[i]
+					share = 100 * reached[i]
 				}
 			}
 
@@ -99,7 +99,7 @@ func (o *offerWindow) print(c console, k *grid.Stack) error {
 // offerStack is `flexd offer stack`.
 type offerStack struct{ offerWindow }
 
-// Run prints what can be offered. Nothing is stored.
+// Run prints the possible offers. Nothing is stored.
 func (o *offerStack) Run(ctx context.Context, c console) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 		len(p.Offers),
 		p.Total,
 		p.Judged,
-		p.Kept,
+		p.Met,
 	)
 
 	return table(
@@ -194,13 +194,13 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 		p.Offers,
 		"ID\tFROM\tTO\tSERVICE\tDIRECTION\tCONFIDENCE %\tKW\tACCEPTED KW\tCAME KW",
 		func(l grid.OfferLine) []any {
-			accepted, came := "-", "-"
+			accepted, actual := "-", "-"
 			if !l.AcceptedAt.IsZero() {
 				accepted = fmt.Sprint(l.Accepted.KW())
 			}
 
 			if l.Over {
-				came = fmt.Sprint(l.Came.KW())
+				actual = fmt.Sprint(l.Actual.KW())
 			}
 
 			return []any{
@@ -212,7 +212,7 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 				l.Confidence,
 				l.Power.KW(),
 				accepted,
-				came,
+				actual,
 			}
 		},
 	)
@@ -266,7 +266,7 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	asked, err := grid.Accepted(
+	power, err := grid.Accepted(
 		&offer,
 		part,
 		o.Reason,
@@ -279,7 +279,7 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 
 	var p *control.Preview
 	if o.DryRun {
-		p, err = h.Control.PreviewInstruction(ctx, org.ID, asked)
+		p, err = h.Control.PreviewInstruction(ctx, org.ID, power)
 	} else {
 		err = h.Access.Act(
 			ctx,
@@ -291,7 +291,7 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 				Detail:  o.Reason,
 			},
 			func() error {
-				p, err = h.Control.SendInstruction(ctx, org.ID, asked)
+				p, err = h.Control.SendInstruction(ctx, org.ID, power)
 				return err
 			},
 		)

@@ -59,13 +59,13 @@ func (o *openADRClientAdd) Run(ctx context.Context, c console) error {
 	}
 
 	var secret flex.Secret
-	of := ofOrg{store: o.store, Org: o.Org}
-	err = of.actOn(
+	orgStore := ofOrg{store: o.store, Org: o.Org}
+	err = orgStore.actOn(
 		ctx,
 		"add openadr client",
 		o.ClientID,
 		func(h *app.App, org flex.Org) error {
-			h.Access.Elsewhere = o.elsewhere()
+			h.Access.Elsewhere = o.eachOtherCell()
 
 			var err error
 			secret, err = h.Access.AddCredential(

@@ -94,7 +94,7 @@ func programRowOf(p *adr.BoundProgram) programRow {
 	return row
 }
 
-// scopeText says which part of a fleet a scope is.
+// scopeText names the part of a fleet that a scope selects.
 func scopeText(s flex.Scope) string {
 	parts := []string{}
 	if s.Group != "" {
@@ -138,7 +138,7 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 		b.Simple = append(b.Simple, flex.FromKW(kw))
 	}
 
-	done, err := o.changeBinding(
+	change, err := o.changeBinding(
 		ctx,
 		"bind openadr program",
 		o.Program,
@@ -154,7 +154,7 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 
 	return o.printBinding(
 		c,
-		&done,
+		&change,
 		o.DryRun,
 		"the events of %s are for: %s",
 		o.Program,
@@ -183,7 +183,7 @@ func (o ofOrg) changeBinding(
 		return change(h, org.ID)
 	}
 
-	var done adr.Bound
+	var result adr.Bound
 	err := o.actOnWith(
 		ctx,
 		flex.AuditEntry{
@@ -193,18 +193,18 @@ func (o ofOrg) changeBinding(
 		},
 		func(h *app.App, org flex.Org) error {
 			var err error
-			done, err = change(h, org.ID)
+			result, err = change(h, org.ID)
 			return err
 		},
 	)
 
-	return done, err
+	return result, err
 }
 
 // printBinding prints the effect of a change of a binding, made or previewed.
 func (f form) printBinding(
 	c console,
-	done *adr.Bound,
+	change *adr.Bound,
 	dryRun bool,
 	text string,
 	args ...any,
@@ -214,16 +214,16 @@ func (f form) printBinding(
 		text = "dry run, nothing is changed: " + text
 	}
 
-	args = append(args, len(done.Asked), len(done.Withdrawn), done.NumStays)
+	args = append(args, len(change.New), len(change.Withdrawn), change.NumStays)
 	values := fields{
-		"program_id":    done.ID,
-		"num_asked":     len(done.Asked),
-		"num_withdrawn": len(done.Withdrawn),
-		"num_stays":     done.NumStays,
+		"program_id":    change.ID,
+		"num_asked":     len(change.New),
+		"num_withdrawn": len(change.Withdrawn),
+		"num_stays":     change.NumStays,
 		"dry_run":       dryRun,
 	}
 
-	if b := done.Binding; b != nil {
+	if b := change.Binding; b != nil {
 		values["scope"] = scopeText(b.Scope)
 	}
 
@@ -239,7 +239,7 @@ type openADRUnbind struct {
 
 // Run ends the binding.
 func (o *openADRUnbind) Run(ctx context.Context, c console) error {
-	done, err := o.changeBinding(
+	change, err := o.changeBinding(
 		ctx,
 		"unbind openadr program",
 		o.Program,
@@ -255,7 +255,7 @@ func (o *openADRUnbind) Run(ctx context.Context, c console) error {
 
 	return o.printBinding(
 		c,
-		&done,
+		&change,
 		o.DryRun,
 		"the events of %s are for VENs alone",
 		o.Program,
@@ -283,12 +283,12 @@ type orderRow struct {
 }
 
 func (r orderRow) cells() []any {
-	asked := fmt.Sprintf("%+g kW", r.Change)
+	power := fmt.Sprintf("%+g kW", r.Change)
 	if r.Limit != nil {
-		asked = fmt.Sprintf("at most %g kW", *r.Limit)
+		power = fmt.Sprintf("at most %g kW", *r.Limit)
 	}
 	if r.Export {
-		asked += " of export"
+		power += " of export"
 	}
 
 	return []any{
@@ -296,7 +296,7 @@ func (r orderRow) cells() []any {
 		r.Interval,
 		r.From,
 		r.To,
-		asked,
+		power,
 		r.State,
 		r.Instruction,
 		r.Problem,

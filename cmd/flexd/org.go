@@ -36,7 +36,7 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	h.Access.Elsewhere = o.elsewhere()
+	h.Access.Elsewhere = o.eachOtherCell()
 
 	if err := h.DB.KeepEnvironment(ctx); err != nil {
 		return err

@@ -17,7 +17,7 @@ type orgNetworks struct {
 	Everywhere bool           `help:"Remove the limit: the credentials can be used from everywhere again."`
 }
 
-// Run replaces the networks where some are given, and prints them.
+// Run replaces the networks if some are given, and prints them.
 func (o *orgNetworks) Run(ctx context.Context, c console) error {
 	h, err := o.open(ctx)
 	if err != nil {

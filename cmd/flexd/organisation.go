@@ -54,7 +54,7 @@ type importCommand struct {
 	JSON    bool   `help:"Print as JSON." name:"json"`
 }
 
-// Run takes a whole organisation in, or nothing of it.
+// Run imports a whole organisation, or nothing.
 func (i *importCommand) Run(ctx context.Context, c console) error {
 	// A provider to whom an organisation changes may begin with it.
 	open := i.openOrCreate
@@ -70,7 +70,7 @@ func (i *importCommand) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	var file records.PortableFile
 
-	take := func() error {
+	load := func() error {
 		var err error
 		file, err = h.DB.ImportOrg(
 			ctx,
@@ -85,7 +85,7 @@ func (i *importCommand) Run(ctx context.Context, c console) error {
 	}
 
 	if i.Preview {
-		err = take()
+		err = load()
 	} else {
 		err = h.Access.Act(
 			ctx,
@@ -94,7 +94,7 @@ func (i *importCommand) Run(ctx context.Context, c console) error {
 				Act:    "import organisation",
 				Detail: i.File,
 			},
-			take,
+			load,
 		)
 	}
 

@@ -236,7 +236,7 @@ func (p *payoutsApprove) decide(
 	to ledger.PaymentStatus,
 ) error {
 	var all error
-	decided, said := []fields{}, ""
+	decided, message := []fields{}, ""
 
 	for _, id := range p.IDs {
 		err := p.actOn(
@@ -262,7 +262,7 @@ func (p *payoutsApprove) decide(
 					"status":         w.Status,
 				})
 
-				said += fmt.Sprintf(
+				message += fmt.Sprintf(
 					"%s  %s  %s%s\n",
 					w.ID,
 					w.Amount,
@@ -277,12 +277,12 @@ func (p *payoutsApprove) decide(
 		all = errors.Join(all, err)
 	}
 
-	return errors.Join(all, p.print(c, decided, "%s", said))
+	return errors.Join(all, p.print(c, decided, "%s", message))
 }
 
-// waitsForSecond says that an approval was not enough.
-func waitsForSecond(asked, is ledger.PaymentStatus) string {
-	if asked == ledger.Approved && is == ledger.PendingApproval {
+// waitsForSecond explains that a second approval is needed.
+func waitsForSecond(requested, status ledger.PaymentStatus) string {
+	if requested == ledger.Approved && status == ledger.PendingApproval {
 		return " (approved by you; a second operator is needed)"
 	}
 	return ""
@@ -299,7 +299,7 @@ type payoutsExport struct {
 
 // options reads the flags.
 func (p *payoutsExport) options() (reward.ExportOptions, error) {
-	o := reward.ExportOptions{Again: p.Again, Message: p.Message}
+	o := reward.ExportOptions{Repeat: p.Again, Message: p.Message}
 	if p.Message != "" && !p.Again {
 		return o, flex.Fail(flex.Invalid, "--message is for --again")
 	}
@@ -351,10 +351,10 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	made, err := p.export(ctx, c, f, o)
+	file, err := p.export(ctx, c, f, o)
 	err = errors.Join(err, f.Close())
 
-	if !made {
+	if !file {
 		return errors.Join(err, os.Remove(p.File))
 	}
 
@@ -399,8 +399,8 @@ func (p *payoutsExport) export(
 
 		fmt.Fprintln(c.err, file)
 
-		for _, kept := range file.Kept {
-			fmt.Fprintf(c.err, "not paid: %s\n", kept)
+		for _, line := range file.LeftOut {
+			fmt.Fprintf(c.err, "not paid: %s\n", line)
 		}
 
 		return file.String(), nil

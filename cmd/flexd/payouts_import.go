@@ -44,10 +44,10 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 	}
 
 	// flexd's own CSV counts all or none; of a bank's file each result counts by itself.
-	take := p.bankFile
+	importFile := p.bankFile
 
 	if ownResults(content) {
-		take = p.ownFile
+		importFile = p.ownFile
 	}
 
 	h, org, err := p.openOrg(ctx)
@@ -58,7 +58,7 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 	defer h.Close()
 
 	do := func() (string, error) {
-		return take(ctx, c, h, org, content, mailer)
+		return importFile(ctx, c, h, org, content, mailer)
 	}
 
 	if p.DryRun {
@@ -130,7 +130,7 @@ func ownResults(content []byte) bool {
 		!strings.Contains(first, "reference")
 }
 
-// ownFile takes flexd's own CSV, all or none.
+// ownFile imports flexd's own CSV, all results or none.
 func (p *payoutsImport) ownFile(
 	ctx context.Context,
 	c console,
@@ -144,24 +144,24 @@ func (p *payoutsImport) ownFile(
 		return "", err
 	}
 
-	take := h.Reward.Import
+	importFile := h.Reward.Import
 	if p.DryRun {
-		take = h.Reward.TryImport
+		importFile = h.Reward.TryImport
 	}
 
-	done, err := take(ctx, org.ID, commandLine, results)
+	outcome, err := importFile(ctx, org.ID, commandLine, results)
 	if err != nil {
 		return "", err
 	}
 
-	said := fmt.Sprintf(
+	message := fmt.Sprintf(
 		"%s, %d of them new",
-		flex.Count(done.Results, "result"),
-		done.Moved,
+		flex.Count(outcome.Results, "result"),
+		outcome.Moved,
 	)
-	fmt.Fprintln(c.err, p.dryRunPrefix()+said)
+	fmt.Fprintln(c.err, p.dryRunPrefix()+message)
 
-	return said, p.notify(ctx, c, h, done, mailer)
+	return message, p.notify(ctx, c, h, outcome, mailer)
 }
 
 // dryRunPrefix begins the output of a dry run.
@@ -172,7 +172,7 @@ func (p *payoutsImport) dryRunPrefix() string {
 	return ""
 }
 
-// bankFile takes a bank's file, each result by itself.
+// bankFile imports a bank's file, each result by itself.
 func (p *payoutsImport) bankFile(
 	ctx context.Context,
 	c console,
@@ -186,7 +186,7 @@ func (p *payoutsImport) bankFile(
 		return "", err
 	}
 
-	done, err := h.Reward.ImportBank(
+	outcome, err := h.Reward.ImportBank(
 		ctx,
 		org.ID,
 		commandLine,
@@ -198,27 +198,27 @@ func (p *payoutsImport) bankFile(
 		return "", err
 	}
 
-	if err := p.show(c, done); err != nil {
+	if err := p.show(c, outcome); err != nil {
 		return "", err
 	}
 
-	said := fmt.Sprintf(
+	message := fmt.Sprintf(
 		"%s: %s, %d new, %d known, %d under way, %d unknown, %d refused; %d other entries",
 		results.Format,
-		flex.Count(done.Results, "result"),
-		done.Count(reward.TakenNew),
-		done.Count(reward.TakenKnown),
-		done.Count(reward.TakenOpen),
-		done.Count(reward.TakenUnknown),
-		done.Count(reward.TakenRefused),
+		flex.Count(outcome.Results, "result"),
+		outcome.Count(reward.VerdictNew),
+		outcome.Count(reward.VerdictKnown),
+		outcome.Count(reward.VerdictOpen),
+		outcome.Count(reward.VerdictUnknown),
+		outcome.Count(reward.VerdictRefused),
 		results.Others,
 	)
 
-	fmt.Fprintln(c.err, p.dryRunPrefix()+said)
+	fmt.Fprintln(c.err, p.dryRunPrefix()+message)
 
-	err = p.notify(ctx, c, h, done.Imported, mailer)
+	err = p.notify(ctx, c, h, outcome.Imported, mailer)
 
-	if n := done.Count(reward.TakenRefused); n > 0 {
+	if n := outcome.Count(reward.VerdictRefused); n > 0 {
 		err = errors.Join(
 			err,
 			flex.Fail(
@@ -229,13 +229,13 @@ func (p *payoutsImport) bankFile(
 		)
 	}
 
-	return said, err
+	return message, err
 }
 
 type importRow struct {
 	Where      string               `json:"where"`
 	Reference  string               `json:"reference"`
-	Verdict    reward.Taken         `json:"verdict"`
+	Verdict    reward.ImportVerdict `json:"verdict"`
 	Outcome    bankfile.Outcome     `json:"outcome"`
 	Reason     string               `json:"reason,omitempty"`
 	Withdrawal string               `json:"withdrawal_id,omitempty"`
@@ -246,16 +246,16 @@ type importRow struct {
 }
 
 // show prints the outcome of each result that is not known already; as JSON, of all.
-func (p *payoutsImport) show(c console, done reward.BankImport) error {
-	rows := make([]importRow, len(done.Lines))
-	for i, l := range done.Lines {
+func (p *payoutsImport) show(c console, outcome reward.BankImport) error {
+	rows := make([]importRow, len(outcome.Lines))
+	for i, l := range outcome.Lines {
 		rows[i] = importRow{
 			Where:     l.Where,
 			Reference: l.Reference,
-			Verdict:   l.Taken,
+			Verdict:   l.Verdict,
 			Outcome:   l.Outcome,
 			Reason:    l.Reason,
-			Why:       l.Why,
+			Why:       l.Refusal,
 		}
 
 		if l.ID.IsZero() {
@@ -281,7 +281,7 @@ func (p *payoutsImport) show(c console, done reward.BankImport) error {
 	)
 
 	for _, r := range rows {
-		if r.Verdict != reward.TakenKnown {
+		if r.Verdict != reward.VerdictKnown {
 			fmt.Fprintf(
 				t,
 				"%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
@@ -301,23 +301,23 @@ func (p *payoutsImport) show(c console, done reward.BankImport) error {
 	return t.Flush()
 }
 
-// notify says who is notified by e-mail, and sends the mails if it can.
+// notify prints who is notified by e-mail, and sends the e-mails if it can.
 func (p *payoutsImport) notify(
 	ctx context.Context,
 	c console,
 	h *app.App,
-	done reward.Imported,
+	outcome reward.Imported,
 	mailer *egress.Mailer,
 ) error {
-	if done.WithoutEmail > 0 {
+	if outcome.WithoutEmail > 0 {
 		fmt.Fprintf(
 			c.err,
 			"%d users were not notified: there is no e-mail address\n",
-			done.WithoutEmail,
+			outcome.WithoutEmail,
 		)
 	}
 
-	if done.Mails == 0 || p.DryRun {
+	if outcome.Mails == 0 || p.DryRun {
 		return nil
 	}
 
@@ -325,7 +325,7 @@ func (p *payoutsImport) notify(
 		fmt.Fprintf(
 			c.err,
 			"%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n",
-			done.Mails,
+			outcome.Mails,
 			reward.MailLinkLife/time.Hour,
 		)
 
@@ -346,7 +346,7 @@ func sendMails(ctx context.Context, c console, h *app.App) error {
 			return err
 		}
 
-		sent += r.Did
+		sent += r.Count
 		more = r.More
 	}
 
@@ -355,7 +355,7 @@ func sendMails(ctx context.Context, c console, h *app.App) error {
 	return nil
 }
 
-// readResults reads a CSV of results, whose columns may come in any order.
+// readResults reads a CSV of results. The columns may be in any order.
 func readResults(in io.Reader) ([]reward.PaymentResult, error) {
 	var results []reward.PaymentResult
 	for row, err := range csvfile.Read(in, "withdrawal_id", "status") {

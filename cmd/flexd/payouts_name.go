@@ -23,8 +23,8 @@ type payoutsHook struct {
 	None       bool   `help:"Remove the hook: account names are no longer checked."`
 }
 
-// shownHook is an organisation's hook as it is printed, without its secret.
-type shownHook struct {
+// hookView is an organisation's hook as it is printed, without its secret.
+type hookView struct {
 	URL   string    `json:"url"` // empty if there is none
 	SetAt time.Time `json:"set_at,omitzero"`
 }
@@ -38,11 +38,11 @@ func (p *payoutsHook) show(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	var shown shownHook
+	var view hookView
 	err = h.DB.Read(ctx, org.ID, func(tx *records.Tx) error {
 		hook, err := tx.PayeeHook(ctx)
 		if hook != nil {
-			shown = shownHook{
+			view = hookView{
 				URL:   hook.URL,
 				SetAt: hook.SetAt,
 			}
@@ -54,16 +54,16 @@ func (p *payoutsHook) show(ctx context.Context, c console) error {
 		return err
 	}
 
-	if shown.URL == "" {
-		return p.print(c, shown, "no hook: account names are not checked\n")
+	if view.URL == "" {
+		return p.print(c, view, "no hook: account names are not checked\n")
 	}
 
 	return p.print(
 		c,
-		shown,
+		view,
 		"%s, set at %s\n",
-		shown.URL,
-		shown.SetAt.Format(time.RFC3339),
+		view.URL,
+		view.SetAt.Format(time.RFC3339),
 	)
 }
 
@@ -97,7 +97,7 @@ func (p *payoutsHook) Run(ctx context.Context, c console) error {
 				return err
 			}
 
-			return p.print(c, shownHook{URL: p.URL}, "kept\n")
+			return p.print(c, hookView{URL: p.URL}, "kept\n")
 		},
 	)
 }
@@ -108,20 +108,20 @@ type payoutsCheck struct {
 	IDs []flex.TransactionID `arg:"" optional:"" name:"withdrawal" help:"Withdrawals, by their id."`
 }
 
-// Run asks, one after the other.
+// Run checks the names one by one.
 func (p *payoutsCheck) Run(ctx context.Context, c console) error {
 	return p.actOn(
 		ctx,
 		"check names on accounts",
 		"",
 		func(h *app.App, org flex.Org) error {
-			ids, err := p.which(ctx, h, org.ID)
+			ids, err := p.withdrawals(ctx, h, org.ID)
 			if err != nil {
 				return err
 			}
 
 			var all error
-			verdicts, said := []fields{}, ""
+			verdicts, message := []fields{}, ""
 
 			for _, id := range ids[:min(len(ids), reward.NameChecksAtOnce)] {
 				check, err := h.Reward.CheckName(ctx, org.ID, id)
@@ -137,20 +137,21 @@ func (p *payoutsCheck) Run(ctx context.Context, c console) error {
 					"verdict":        verdict,
 				})
 
-				said += fmt.Sprintf("%s  %s\n", id, verdict)
+				message += fmt.Sprintf("%s  %s\n", id, verdict)
 			}
 
 			if more := len(ids) - reward.NameChecksAtOnce; more > 0 {
 				fmt.Fprintf(c.err, "%d more are not asked about yet: run it again\n", more)
 			}
 
-			return errors.Join(all, p.print(c, verdicts, "%s", said))
+			return errors.Join(all, p.print(c, verdicts, "%s", message))
 		},
 	)
 }
 
-// which returns the withdrawals to ask of: those named, or all that wait and were not checked.
-func (p *payoutsCheck) which(
+// withdrawals returns the withdrawals to check: those named, or all that wait and were not
+// checked.
+func (p *payoutsCheck) withdrawals(
 	ctx context.Context,
 	h *app.App,
 	org flex.OrgID,

@@ -45,7 +45,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	var held map[string][]map[string]any
+	var stored map[string][]map[string]any
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{
@@ -56,7 +56,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 		},
 		func() error {
 			var err error
-			held, err = storedOf(ctx, h, site)
+			stored, err = storedOf(ctx, h, site)
 			return err
 		},
 	)
@@ -67,13 +67,13 @@ func (e *export) Run(ctx context.Context, c console) error {
 
 	switch e.Format {
 	case "json":
-		return c.json(readable(held))
+		return c.json(readable(stored))
 
 	case "html":
-		return writePage(c.out, site, readable(held))
+		return writePage(c.out, site, readable(stored))
 	}
 
-	return c.json(held)
+	return c.json(stored)
 }
 
 // erase is `flexd erase`.
@@ -181,19 +181,19 @@ func storedOf(
 	h *app.App,
 	site flex.SiteID,
 ) (map[string][]map[string]any, error) {
-	var held map[string][]map[string]any
+	var stored map[string][]map[string]any
 	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		var err error
-		held, err = all.Export(ctx, site)
+		stored, err = all.Export(ctx, site)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	for _, rows := range held {
+	for _, rows := range stored {
 		if len(rows) > 0 {
-			return held, nil
+			return stored, nil
 		}
 	}
 
@@ -211,15 +211,15 @@ func (e *erase) preview(
 	h *app.App,
 	site flex.SiteID,
 ) error {
-	held, err := storedOf(ctx, h, site)
+	stored, err := storedOf(ctx, h, site)
 	if err != nil {
 		return err
 	}
 
 	if e.JSON {
-		err = c.json(storedRows(site, held))
+		err = c.json(storedRows(site, stored))
 	} else {
-		err = c.erasable(site, held)
+		err = c.erasable(site, stored)
 	}
 
 	if err != nil {
@@ -233,22 +233,22 @@ func (e *erase) preview(
 }
 
 // storedRows is the number of rows of each table that concern a site, for JSON.
-func storedRows(site flex.SiteID, held map[string][]map[string]any) fields {
+func storedRows(site flex.SiteID, stored map[string][]map[string]any) fields {
 	rows := map[string]int{}
-	for table, of := range held {
-		rows[table] = len(of)
+	for table, records := range stored {
+		rows[table] = len(records)
 	}
 
 	return fields{"site_id": site, "erased": false, "rows_held": rows}
 }
 
 // erasable prints the number of rows of each table that concern a site.
-func (c console) erasable(site flex.SiteID, held map[string][]map[string]any) error {
+func (c console) erasable(site flex.SiteID, stored map[string][]map[string]any) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "HELD ON SITE %s\tROWS\n", site)
 
-	for _, table := range slices.Sorted(maps.Keys(held)) {
-		fmt.Fprintf(t, "%s\t%d\n", table, len(held[table]))
+	for _, table := range slices.Sorted(maps.Keys(stored)) {
+		fmt.Fprintf(t, "%s\t%d\n", table, len(stored[table]))
 	}
 
 	return t.Flush()

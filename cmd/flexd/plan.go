@@ -125,7 +125,7 @@ func planLines(
 	return ctx.Err()
 }
 
-// faultOf says why a plan is not written: there is none, or it breaks a rule.
+// faultOf returns why a plan is not written: there is none, or it breaks a rule.
 func faultOf(err error) string {
 	if errors.Is(err, problem.ErrNoPlan) {
 		return err.Error()

@@ -30,7 +30,7 @@ func verifyFile(ctx context.Context, in io.Reader, out io.Writer, file string) e
 func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) error {
 	problems, given := bufio.NewReaderSize(in, 1<<16), bufio.NewReaderSize(answers, 1<<16)
 	w := bufio.NewWriter(out)
-	refused, all := 0, 0
+	invalid, all := 0, 0
 
 	for ctx.Err() == nil {
 		line, long, err := readLine(problems, nil)
@@ -49,9 +49,9 @@ func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) erro
 		}
 
 		all++
-		found, holds := verifyLine(line, answer)
-		if !holds {
-			refused++
+		found, isValid := verifyLine(line, answer)
+		if !isValid {
+			invalid++
 		}
 
 		text, err := problem.Append(nil, found)
@@ -72,15 +72,15 @@ func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) erro
 		return fmt.Errorf("write what was found: %w", err)
 	}
 
-	if refused > 0 {
-		return fmt.Errorf("%d of %d answers do not hold", refused, all)
+	if invalid > 0 {
+		return fmt.Errorf("%d of %d answers do not hold", invalid, all)
 	}
 
-	return cmp.Or(ctx.Err(), noneLeft(given, all))
+	return cmp.Or(ctx.Err(), checkNoAnswersLeft(given, all))
 }
 
-// noneLeft fails if there is an answer beside those of the problems.
-func noneLeft(answers *bufio.Reader, problems int) error {
+// checkNoAnswersLeft fails if there are more answers than problems.
+func checkNoAnswersLeft(answers *bufio.Reader, problems int) error {
 	line, long, err := readLine(answers, nil)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read answers: %w", err)
@@ -97,7 +97,7 @@ func noneLeft(answers *bufio.Reader, problems int) error {
 	return nil
 }
 
-// verifyLine is what the check of one answer has found, and whether it holds.
+// verifyLine checks one answer. It returns the finding, and whether the answer is valid.
 func verifyLine(line, answer []byte) (any, bool) {
 	p, err := problem.Decode(line)
 	if err != nil {

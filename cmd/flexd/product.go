@@ -44,25 +44,25 @@ func (o *productImport) Run(ctx context.Context, c console) error {
 		}
 
 		defer h.Close()
-		done, err := h.Products.Preview(ctx, org.ID, products)
+		preview, err := h.Products.Preview(ctx, org.ID, products)
 		if err != nil {
 			return err
 		}
 
-		return o.printImported(c, done)
+		return o.printImported(c, preview)
 	}
 
 	return o.actOn(ctx, "import products", "", func(h *app.App, org flex.Org) error {
-		done, err := h.Products.Import(ctx, org.ID, products)
+		preview, err := h.Products.Import(ctx, org.ID, products)
 		if err != nil {
 			return err
 		}
 
-		return o.printImported(c, done)
+		return o.printImported(c, preview)
 	})
 }
 
-// importedRow is what an import does with a product.
+// importedRow is the effect of an import on a product.
 type importedRow struct {
 	ID        string    `json:"product_id"`
 	Reference string    `json:"reference"`
@@ -71,9 +71,9 @@ type importedRow struct {
 	AnswerBy  time.Time `json:"answer_by"`
 }
 
-func (f form) printImported(c console, done []product.Imported) error {
+func (f form) printImported(c console, imported []product.Imported) error {
 	rows := []importedRow{}
-	for _, p := range done {
+	for _, p := range imported {
 		rows = append(rows, importedRow{
 			ID:        p.ID.String(),
 			Reference: p.Reference,
@@ -241,14 +241,14 @@ func (o *productWithdraw) Run(ctx context.Context, c console) error {
 			return err
 		}
 
-		sayWithdrawn(c.out, &p, &before)
+		printWithdrawn(c.out, &p, &before)
 
 		return nil
 	})
 }
 
-// sayWithdrawn says what a withdrawal did to a product.
-func sayWithdrawn(out io.Writer, p *flex.Product, before *product.Report) {
+// printWithdrawn prints the effect of a withdrawal on a product.
+func printWithdrawn(out io.Writer, p *flex.Product, before *product.Report) {
 	if before.State == flex.ProductWithdrawn {
 		fmt.Fprintf(
 			out,
@@ -261,16 +261,16 @@ func sayWithdrawn(out io.Writer, p *flex.Product, before *product.Report) {
 		return
 	}
 
-	done := "it is not sent"
+	notice := "it is not sent"
 	if !p.Instruction.IsZero() {
-		done = "its instruction " + p.Instruction.String() + " is stopped"
+		notice = "its instruction " + p.Instruction.String() + " is stopped"
 	}
 
 	fmt.Fprintf(
 		out,
 		"product %s is withdrawn: %s; sites that were invited, and are informed: %d\n",
 		p.Reference,
-		done,
+		notice,
 		before.Answers.Invited,
 	)
 }

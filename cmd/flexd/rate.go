@@ -19,7 +19,7 @@ type rateCommand struct {
 	Reset rateReset `cmd:"" help:"Delete an asset's learned and fixed power; of a heat pump or a hot-water tank, what was learned of its heat. Example: flexd rate reset ASSET_ID"`
 }
 
-// rateSession is what a session taught, as it is printed.
+// rateSession is what was learned from a session, as it is printed.
 type rateSession struct {
 	SessionID flex.SessionID `json:"session_id"`
 	From      time.Time      `json:"from"`
@@ -118,7 +118,7 @@ func (o *rateShow) Run(ctx context.Context, c console) error {
 	return heat
 }
 
-// heatRow is what is known of the heat of a heater, as it is printed.
+// heatRow is what is known about the heat of a heater, as it is printed.
 type heatRow struct {
 	AssetID     flex.AssetID `json:"asset_id"`
 	Summary     string       `json:"summary"`
@@ -132,7 +132,7 @@ type heatRow struct {
 	KeptForMore float64      `json:"kept_for_more_kwh,omitempty"`
 }
 
-// heat prints what is known of the heat of a heater.
+// heat prints what is known about the heat of a heater.
 func (c console) heat(
 	ctx context.Context,
 	h *app.App,
@@ -163,7 +163,7 @@ func (c console) heat(
 	})
 }
 
-// rate prints what is known of an asset.
+// rate prints what is known about an asset.
 func (c console) rate(
 	ctx context.Context,
 	h *app.App,
@@ -316,7 +316,8 @@ func assetOfAny(
 	)
 }
 
-// changeRate changes what an asset is planned with, writes an audit entry and prints what holds.
+// changeRate changes the planned power of an asset, writes an audit entry and prints the
+// values in force.
 func (s *store) changeRate(
 	ctx context.Context,
 	c console,
@@ -363,7 +364,7 @@ type heatForgottenRow struct {
 	Days    int          `json:"learned_days"`
 }
 
-// heatForgotten says that nothing is learned of a heater any more.
+// heatForgotten prints that the learned values of a heater were deleted.
 func (c console) heatForgotten(id flex.AssetID, asJSON bool) error {
 	if asJSON {
 		return c.json(heatForgottenRow{AssetID: id})

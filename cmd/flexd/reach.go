@@ -29,5 +29,5 @@ func (r *reach) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// IsBool says that the flag needs no value.
+// IsBool reports that the flag needs no value.
 func (r *reach) IsBool() bool { return true }

@@ -21,15 +21,15 @@ type record struct {
 
 // readable gives the kept rows names, and their values units: instants as RFC 3339, energy in
 // kWh, power in kW, money in pounds, readings in their label's unit.
-func readable(kept map[string][]map[string]any) []record {
+func readable(stored map[string][]map[string]any) []record {
 	var all []record
-	for _, table := range slices.Sorted(maps.Keys(kept)) {
-		if len(kept[table]) == 0 {
+	for _, table := range slices.Sorted(maps.Keys(stored)) {
+		if len(stored[table]) == 0 {
 			continue
 		}
 
 		r := record{Title: plainName(table)}
-		for _, row := range kept[table] {
+		for _, row := range stored[table] {
 			out := map[string]any{}
 			for column, value := range row {
 				out[plainName(column)] = withUnit(table, column, value)
@@ -96,8 +96,8 @@ func withUnit(table, column string, value any) any {
 		return eventText(text)
 	}
 
-	n, whole := value.(int64)
-	if !whole {
+	n, isInteger := value.(int64)
+	if !isInteger {
 		return value
 	}
 
@@ -133,10 +133,10 @@ func withUnit(table, column string, value any) any {
 // measured is the value of a reading in its label's unit, and false if the row is no reading.
 func measured(row map[string]any) (string, bool) {
 	number, _ := row["label"].(int64)
-	value, there := row["value"].(int64)
+	value, found := row["value"].(int64)
 
 	label, known := records.LabelNumbered(number)
-	if !there || !known {
+	if !found || !known {
 		return "", false
 	}
 

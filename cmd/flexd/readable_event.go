@@ -9,8 +9,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// eventSaid is what a client said by an event of an asset, as package store records it.
-type eventSaid struct {
+// eventStatement is what a client stated in an event of an asset, as package store records it.
+type eventStatement struct {
 	Intent *struct {
 		Need          int64
 		ReadyBy       time.Time
@@ -29,12 +29,12 @@ type eventSaid struct {
 
 // eventText is the record of an event as the person reads it, or as it is if it is of another form.
 func eventText(record string) string {
-	var e eventSaid
+	var e eventStatement
 	if err := json.Unmarshal([]byte(record), &e); err != nil {
 		return record
 	}
 
-	parts := e.asked()
+	parts := e.requestTexts()
 	if e.VehicleRate > 0 {
 		parts = append(parts, fmt.Sprintf("the car takes %.3f kW", float64(e.VehicleRate)/1000))
 	}
@@ -56,8 +56,8 @@ func eventText(record string) string {
 	return strings.Join(parts, "; ")
 }
 
-// asked are the need and the tariff that an event named.
-func (e *eventSaid) asked() []string {
+// requestTexts describes the need and the tariff that an event stated.
+func (e *eventStatement) requestTexts() []string {
 	var parts []string
 	if in := e.Intent; in != nil {
 		ready := in.ReadyBy.In(time.FixedZone("", int(in.ReadyByOffset/time.Second))).Format(time.TimeOnly)

@@ -28,7 +28,7 @@ type readingsHeld struct {
 	JSON    bool      `help:"Print as JSON." name:"json"`
 }
 
-// heldRow is a held reading as it is printed.
+// heldRow is a reading that is held back, as it is printed.
 type heldRow struct {
 	ID       flex.HeldID  `json:"id"`
 	AssetID  flex.AssetID `json:"asset_id"`
@@ -91,7 +91,7 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 	return o.show(ctx, c, h, q)
 }
 
-// show prints the readings that are asked for.
+// show prints the requested readings.
 func (o *readingsHeld) show(
 	ctx context.Context,
 	c console,
@@ -219,7 +219,7 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 		return err
 	}
 
-	var decided flex.HeldReading
+	var reading flex.HeldReading
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{
@@ -230,7 +230,7 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 		},
 		func() error {
 			var err error
-			decided, err = do(h, org, id)
+			reading, err = do(h, org, id)
 			return err
 		},
 	)
@@ -239,10 +239,10 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 		return err
 	}
 
-	return c.decided(decided, asJSON)
+	return c.printDecision(reading, asJSON)
 }
 
-// heldOrg returns whose held reading it is.
+// heldOrg returns the organisation of a reading that is held back.
 func heldOrg(
 	ctx context.Context,
 	h *app.App,
@@ -258,7 +258,7 @@ func heldOrg(
 	return org, err
 }
 
-func (c console) decided(decided flex.HeldReading, asJSON bool) error {
+func (c console) printDecision(decided flex.HeldReading, asJSON bool) error {
 	if asJSON {
 		return c.json(heldRowOf(decided))
 	}

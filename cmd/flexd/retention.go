@@ -9,7 +9,7 @@ import (
 	intake "flexd/internal/reading"
 )
 
-// retention is how long records are kept that may be deleted at all, in days.
+// retention is how long deletable records are stored, in days.
 type retention struct {
 	KeepReadings   int `help:"Days that readings are kept, ${default} or more." default:"462" env:"FLEXD_KEEP_READINGS" placeholder:"DAYS"`
 	KeepRecords    int `help:"Days that events of assets, superseded schedules, the prices of plans, orders and limits of feeders are kept once nothing needs them, ${default} or more." default:"90" env:"FLEXD_KEEP_RECORDS" placeholder:"DAYS"`
@@ -26,7 +26,7 @@ const (
 	keepLeast = 7 * day
 )
 
-// read holds the flags against what flexd needs for itself.
+// read checks the flags against flexd's own needs.
 func (r *retention) read() (app.Retention, error) {
 	type period struct {
 		flag  string
@@ -35,12 +35,12 @@ func (r *retention) read() (app.Retention, error) {
 		to    *time.Duration
 	}
 
-	var kept app.Retention
+	var durations app.Retention
 	for _, k := range []period{
-		{"--keep-readings", r.KeepReadings, intake.Retention, &kept.Readings},
-		{"--keep-records", r.KeepRecords, control.Retention, &kept.Records},
-		{"--keep-deliveries", r.KeepDeliveries, keepLeast, &kept.Deliveries},
-		{"--keep-alerts", r.KeepAlerts, keepLeast, &kept.Alerts},
+		{"--keep-readings", r.KeepReadings, intake.Retention, &durations.Readings},
+		{"--keep-records", r.KeepRecords, control.Retention, &durations.Records},
+		{"--keep-deliveries", r.KeepDeliveries, keepLeast, &durations.Deliveries},
+		{"--keep-alerts", r.KeepAlerts, keepLeast, &durations.Alerts},
 	} {
 		least, most := int(k.least/day), int(keepMax/day)
 		if k.days < least || k.days > most {
@@ -57,5 +57,5 @@ func (r *retention) read() (app.Retention, error) {
 		*k.to = time.Duration(k.days) * day
 	}
 
-	return kept, nil
+	return durations, nil
 }

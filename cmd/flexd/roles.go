@@ -35,11 +35,11 @@ type choiceRow struct {
 	SetAt  time.Time `json:"set_at"`
 }
 
-// checkValues refuses what is no choice before any is made.
+// checkValues refuses invalid choices before any is made.
 func (p *pricesRoles) checkValues() error {
 	for _, pair := range p.Values {
-		role, _, given := strings.Cut(pair, "=")
-		if !given {
+		role, _, hasRole := strings.Cut(pair, "=")
+		if !hasRole {
 			return flex.Fail(
 				flex.Invalid,
 				"%q is not of the form role=source, such as planning=nordpool-n2ex",
@@ -78,10 +78,10 @@ func (p *pricesRoles) choose(
 		return nil
 	}
 
-	wanted := make([]pricing.Choice, len(p.Values))
+	choices := make([]pricing.Choice, len(p.Values))
 	for i, pair := range p.Values {
 		role, source, _ := strings.Cut(pair, "=")
-		wanted[i] = pricing.Choice{
+		choices[i] = pricing.Choice{
 			Role:   pricing.Role(role),
 			Source: source,
 			From:   from,
@@ -97,12 +97,12 @@ func (p *pricesRoles) choose(
 	}
 
 	return h.Access.Act(ctx, act, func() error {
-		_, err := h.Market.ChooseSources(ctx, org, wanted)
+		_, err := h.Market.ChooseSources(ctx, org, choices)
 		return err
 	})
 }
 
-// Run chooses, and prints what counts then.
+// Run makes the choice, and prints the sources in force.
 func (p *pricesRoles) Run(ctx context.Context, c console) error {
 	h, org, err := openFor(ctx, p.store, p.Name)
 	if err != nil {

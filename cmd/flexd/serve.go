@@ -90,7 +90,7 @@ type mailRelay struct {
 	Plain    bool   `help:"Send e-mails through a relay that offers no TLS." env:"FLEXD_MAIL_PLAIN"`
 }
 
-// mailer returns what sends e-mails, or nil without a relay.
+// mailer returns the sender of e-mails, or nil without a relay.
 func (m mailRelay) mailer() (*egress.Mailer, error) {
 	if m.Relay == "" {
 		return nil, nil
@@ -174,7 +174,7 @@ func (s store) creating() (app.Settings, error) {
 	}, err
 }
 
-// check refuses what is no database: another word, or a folder.
+// check refuses a value that is not a database: another word, or a folder.
 func (s store) check() error {
 	if err := records.CheckURL(s.Database); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (s store) openOrCreate(ctx context.Context) (*app.App, error) {
 	return openChecked(ctx, settings)
 }
 
-// settings reads what is to be served, and how, from the flags and the files that they name.
+// settings reads the server's settings from the flags and the files that they name.
 func (s *serve) settings() (app.Settings, error) {
 	settings, err := s.creating()
 	if err != nil {
@@ -407,7 +407,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 // certificate returns how to answer over TLS, or nil for plain HTTP.
 func (s *serve) certificate() (*tls.Config, error) {
 	if len(s.ACME.Host) > 0 {
-		return s.askedCertificate()
+		return s.certificateConfig()
 	}
 
 	if s.TLSCert == "" && s.TLSKey == "" {
@@ -429,8 +429,8 @@ func (s *serve) certificate() (*tls.Config, error) {
 	return config, nil
 }
 
-// askedCertificate returns how to answer over TLS with certificates of an ACME authority.
-func (s *serve) askedCertificate() (*tls.Config, error) {
+// certificateConfig returns how to answer over TLS with certificates of an ACME authority.
+func (s *serve) certificateConfig() (*tls.Config, error) {
 	if s.TLSCert != "" || s.TLSKey != "" {
 		return nil, flex.Fail(
 			flex.Invalid,
@@ -452,7 +452,8 @@ func (s *serve) askedCertificate() (*tls.Config, error) {
 	return config, nil
 }
 
-// warn says what an operator may not have meant: plain HTTP for a network, keys for everybody.
+// warn reports settings that an operator may not have intended: plain HTTP on a network, or
+// keys readable by everybody.
 func (s *serve) warn(c console, at net.Addr) {
 	a, ok := at.(*net.TCPAddr)
 	plain := s.TLSCert == "" && len(s.ACME.Host) == 0
@@ -486,7 +487,7 @@ const rampMost = 1_000_000_000
 // rateMost is a million requests a second: no limit.
 const rateMost = 1_000_000
 
-// limit says whom the transports believe, and how much they take.
+// limit sets which proxies the transports trust, and their limits.
 func (s *serve) limit(to *app.Settings) error {
 	if s.MaxConnections < 0 || s.MaxConnectionsPerAddress < 0 {
 		return flex.Fail(
@@ -516,12 +517,12 @@ func (s *serve) limit(to *app.Settings) error {
 		}
 	}
 
-	kept, err := s.Retention.read()
+	retention, err := s.Retention.read()
 	if err != nil {
 		return err
 	}
 
-	to.Retention = kept
+	to.Retention = retention
 	to.Ramp = flex.Ramp{
 		All:   flex.FromKW(float64(s.RampKW)),
 		Group: flex.FromKW(float64(s.RampGroup)),

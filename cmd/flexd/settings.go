@@ -37,8 +37,8 @@ type setting struct {
 	clear func(*flex.OrgSettings)
 }
 
-// whole and truth make settings of one field each, between bounds.
-func whole[N ~int | ~int64](
+// integerSetting and truth make settings of one field each, between bounds.
+func integerSetting[N ~int | ~int64](
 	field func(*flex.OrgSettings) *N,
 	most N,
 ) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
@@ -73,7 +73,7 @@ func settings() []setting {
 		}
 	}
 
-	show, need := whole(
+	show, need := integerSetting(
 		func(s *set) *flex.WattHours { return &s.DefaultNeed },
 		1_000_000,
 	)
@@ -91,11 +91,11 @@ func settings() []setting {
 
 	all[len(all)-1].clear = func(s *set) { s.DefaultNeed = 0 }
 	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
-		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
+		integerSetting(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
 
 	all = append(
 		all,
-		wholeOr(
+		integerOr(
 			setting{
 				name:     "max_half_hourly_export_wh",
 				standard: "none (not checked)",
@@ -137,13 +137,13 @@ func withoutMPANSetting() setting {
 // defaultWord sets the default again, as an empty value does.
 const defaultWord = "default"
 
-// changes are what a command line sets.
+// changes are the settings of a command line.
 type changes struct {
 	terms map[string]string // by name; empty: the default
 	plain []func(*flex.OrgSettings) error
 }
 
-// Run sets, and prints what holds then.
+// Run sets the settings, and prints those in force.
 func (o *orgSet) Run(ctx context.Context, c console) error {
 	todo, err := o.read()
 	if err != nil {
@@ -156,14 +156,14 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 	}
 
 	// Set first, print later: a reader that closes the output does not stop the change.
-	of := ofOrg{store: o.store, Org: o.Name}
+	orgStore := ofOrg{store: o.store, Org: o.Name}
 	if len(o.Values) > 0 {
-		err := of.actOn(
+		err := orgStore.actOn(
 			ctx,
 			"set settings",
 			strings.Join(o.Values, " "),
 			func(h *app.App, org flex.Org) error {
-				return todo.keep(ctx, h, org, from)
+				return todo.store(ctx, h, org, from)
 			},
 		)
 
@@ -172,7 +172,7 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 		}
 	}
 
-	h, org, err := of.openOrg(ctx)
+	h, org, err := orgStore.openOrg(ctx)
 	if err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 	return c.settings(ctx, h, org, o.JSON)
 }
 
-// keep changes and writes the organisation's settings, and its terms from a day on.
-func (t changes) keep(
+// store changes and writes the organisation's settings, and its terms from a day on.
+func (t changes) store(
 	ctx context.Context,
 	h *app.App,
 	org flex.Org,
@@ -206,7 +206,7 @@ func (t changes) keep(
 	}
 
 	return h.DB.Write(ctx, org.ID, func(tx *records.Tx) error {
-		return t.keepPlain(ctx, tx)
+		return t.storePlain(ctx, tx)
 	})
 }
 
@@ -221,9 +221,9 @@ func (t changes) change(s *flex.OrgSettings) error {
 	return nil
 }
 
-// keepPlain changes the settings as they are once the organisation is locked, so that a
+// storePlain changes the settings as they are once the organisation is locked, so that a
 // setting which somebody else changes at the same time stays.
-func (t changes) keepPlain(ctx context.Context, tx *records.Tx) error {
+func (t changes) storePlain(ctx context.Context, tx *records.Tx) error {
 	if err := tx.LockOrg(ctx); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (t changes) keepPlain(ctx context.Context, tx *records.Tx) error {
 	return err
 }
 
-// read reads what is to be set. Terms are judged as one where they are set.
+// read reads the new settings. Terms are validated together where they are set.
 func (o *orgSet) read() (changes, error) {
 	terms, plain := reward.TermSettings(), settings()
 
@@ -254,7 +254,7 @@ func (o *orgSet) read() (changes, error) {
 	todo.terms = map[string]string{}
 
 	for _, pair := range o.Values {
-		name, value, given := strings.Cut(pair, "=")
+		name, value, hasValue := strings.Cut(pair, "=")
 		isTerm := slices.ContainsFunc(terms, func(s reward.TermSetting) bool {
 			return s.Name == name
 		})
@@ -272,7 +272,7 @@ func (o *orgSet) read() (changes, error) {
 			)
 		}
 
-		if !given {
+		if !hasValue {
 			return todo, flex.Fail(
 				flex.Invalid,
 				"%s: give its value as %s=VALUE; %s=%s sets the default again",
@@ -300,7 +300,7 @@ func (o *orgSet) read() (changes, error) {
 	return todo, nil
 }
 
-// from is the day from which the terms are to hold; zero if none is given.
+// from returns the first day of new terms; zero if none is given.
 func (o *orgSet) from(todo changes) (flex.Day, error) {
 	if o.From == "" {
 		return flex.Day{}, nil
@@ -367,7 +367,7 @@ type termChange struct {
 	Value *string `json:"value"`
 }
 
-// settings prints what holds today, and what will hold instead.
+// settings prints the values in force today, and future ones.
 func (c console) settings(
 	ctx context.Context,
 	h *app.App,
@@ -394,7 +394,7 @@ func (c console) settings(
 	return c.settingTable(rows)
 }
 
-// datedRow is a setting that holds from a day on, with what it will be.
+// datedRow is a setting with a first day, and its future values.
 func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
 	row := settingRow{
 		Name:    s.Name,
@@ -418,14 +418,14 @@ func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
 
 // undatedRow is a setting that holds at once. It is the default if it shows as one of a new
 // organisation's.
-func undatedRow(k setting, of *flex.OrgSettings) settingRow {
+func undatedRow(k setting, settings *flex.OrgSettings) settingRow {
 	row := settingRow{
 		Name:    k.name,
 		Default: k.standard,
 		Help:    k.help,
 	}
 
-	value := k.show(of)
+	value := k.show(settings)
 	if value != k.show(&flex.OrgSettings{}) {
 		row.Value = &value
 	}
@@ -437,11 +437,11 @@ func undatedRow(k setting, of *flex.OrgSettings) settingRow {
 func (c console) settingTable(rows []settingRow) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		value := r.word(r.Value)
+		value := r.text(r.Value)
 		for _, change := range r.Changes {
 			value += fmt.Sprintf(
 				"; %s from %s",
-				r.word(change.Value),
+				r.text(change.Value),
 				change.From,
 			)
 		}
@@ -459,7 +459,7 @@ func optionalText(text string) *string {
 	return &text
 }
 
-func (r settingRow) word(value *string) string {
+func (r settingRow) text(value *string) string {
 	if value == nil {
 		return r.Default + " (default)"
 	}
@@ -528,9 +528,9 @@ func (r termRow) String() string {
 		value = *r.Value
 	}
 
-	var holds, set string
+	var inForce, set string
 	if r.Holds {
-		holds = "holds"
+		inForce = "holds"
 	}
 
 	if r.SetAt != nil {
@@ -538,7 +538,7 @@ func (r termRow) String() string {
 	}
 
 	return strings.Join(
-		[]string{r.Name, from, value, holds, set, r.SetBy},
+		[]string{r.Name, from, value, inForce, set, r.SetBy},
 		"\t",
 	)
 }
@@ -550,7 +550,7 @@ func termRows(s reward.TermSetting, terms reward.Terms) []termRow {
 	for _, v := range terms.History(s.Name) {
 		row := termRow{
 			Name:   s.Name,
-			Holds:  v.Holds,
+			Holds:  v.InForce,
 			SetBy:  v.SetBy,
 			Listed: s.Default,
 		}

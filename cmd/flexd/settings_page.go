@@ -12,7 +12,7 @@ import (
 
 var phoneForm = regexp.MustCompile(`^\+?[0-9][0-9 ]{2,28}[0-9]$`)
 
-// pageSettings lists what an organisation may set of its households' page.
+// pageSettings lists the settings of an organisation's household page.
 func pageSettings() []setting {
 	add := func(name, standard, help string, read func(string) (string, error), field func(*flex.PageSettings) *string) setting {
 		return text(

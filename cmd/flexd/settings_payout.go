@@ -12,8 +12,8 @@ import (
 	"flexd/internal/ledger"
 )
 
-// wholeOr makes a setting that is a whole number, of which zero is not the default.
-func wholeOr[N ~int | ~int64](s setting, field func(*flex.OrgSettings) *flex.Optional[N], most N) setting {
+// integerOr makes a setting that is a whole number, of which zero is not the default.
+func integerOr[N ~int | ~int64](s setting, field func(*flex.OrgSettings) *flex.Optional[N], most N) setting {
 	s.show = func(o *flex.OrgSettings) string {
 		if v := field(o); v.Given {
 			return strconv.FormatInt(int64(v.Value), 10)
@@ -66,12 +66,12 @@ func digitsOf(n int) func(string) (string, error) {
 func truthOf(field func(*flex.OrgSettings) *bool, on bool) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
 	return func(o *flex.OrgSettings) string { return strconv.FormatBool(*field(o) == on) },
 		func(o *flex.OrgSettings, text string) error {
-			given, err := strconv.ParseBool(text)
+			value, err := strconv.ParseBool(text)
 			if err != nil {
 				return errors.New("true or false")
 			}
 
-			*field(o) = given == on
+			*field(o) = value == on
 			return nil
 		}
 }
@@ -85,7 +85,7 @@ func twoFactor() setting {
 	return s
 }
 
-// payoutSettings lists what an organisation may set of its payments.
+// payoutSettings lists the settings of an organisation's payments.
 func payoutSettings() []setting {
 	type org = flex.OrgSettings
 	standard := ledger.DefaultPayoutTerms
@@ -93,11 +93,11 @@ func payoutSettings() []setting {
 	list := []setting{
 		twoFactor(),
 
-		wholeOr(setting{name: "payout_cooling_hours", standard: hours, help: "hours before anything is paid to an account that was linked"},
+		integerOr(setting{name: "payout_cooling_hours", standard: hours, help: "hours before anything is paid to an account that was linked"},
 			func(o *org) *flex.Optional[int] { return &o.Payout.CoolingHours }, 24*90),
-		wholeOr(setting{name: "two_operators_above_pence", standard: pence(standard.TwoAbove), help: "more to one account on one day needs two operators"},
+		integerOr(setting{name: "two_operators_above_pence", standard: pence(standard.TwoAbove), help: "more to one account on one day needs two operators"},
 			func(o *org) *flex.Optional[flex.Pence] { return &o.Payout.TwoAbove }, 100_000_000),
-		wholeOr(setting{name: "daily_payout_cap_pence", standard: pence(standard.DailyCap), help: "the most that is approved on one day, by London time"},
+		integerOr(setting{name: "daily_payout_cap_pence", standard: pence(standard.DailyCap), help: "the most that is approved on one day, by London time"},
 			func(o *org) *flex.Optional[flex.Pence] { return &o.Payout.DailyCap }, 10_000_000_000),
 
 		text(setting{name: "payment_file_format", standard: string(bankfile.CSV), help: "of payment files: csv, bacs18 (Bacs Standard 18) or pain.001 (ISO 20022)"},
@@ -112,7 +112,7 @@ func payoutSettings() []setting {
 
 func pence(p flex.Pence) string { return strconv.FormatInt(int64(p), 10) }
 
-// payerSettings lists what an organisation may set of the account that pays.
+// payerSettings lists the settings of the paying account.
 func payerSettings() []setting {
 	type org = flex.OrgSettings
 	add := func(name, help string, read func(string) (string, error), field func(*flex.PayerSettings) *string) setting {

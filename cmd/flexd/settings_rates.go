@@ -8,7 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// rateSettings lists what an organisation may set of the rates of fixed tariffs.
+// rateSettings lists the settings for the rates of fixed tariffs.
 func rateSettings() []setting {
 	return []setting{
 		rateSetting(

@@ -87,47 +87,47 @@ type settleAgain struct {
 }
 
 // read reads the flags.
-func (s *settleAgain) read() (reward.Again, error) {
-	var again reward.Again
-	again.KnownAt = s.KnownAt
+func (s *settleAgain) read() (reward.Resettlement, error) {
+	var events reward.Resettlement
+	events.KnownAt = s.KnownAt
 
 	var err error
-	again.From, err = readDay("--from", s.From)
+	events.From, err = readDay("--from", s.From)
 	if err != nil {
-		return again, err
+		return events, err
 	}
 
-	again.To, err = readDay("--to", s.To)
+	events.To, err = readDay("--to", s.To)
 	if err != nil {
-		return again, err
+		return events, err
 	}
-	if again.To.Start().Before(again.From.Start()) {
-		return again, flex.Fail(
+	if events.To.Start().Before(events.From.Start()) {
+		return events, flex.Fail(
 			flex.Invalid,
 			"--to %s is before --from %s",
-			again.To,
-			again.From,
+			events.To,
+			events.From,
 		)
 	}
 
 	if s.Site != "" {
-		if err := again.Site.UnmarshalText([]byte(s.Site)); err != nil {
-			return again, flex.Fail(flex.Invalid, "--site: %v", err)
+		if err := events.Site.UnmarshalText([]byte(s.Site)); err != nil {
+			return events, flex.Fail(flex.Invalid, "--site: %v", err)
 		}
 	}
 
-	return again, nil
+	return events, nil
 }
 
 // Run settles again.
 func (s *settleAgain) Run(ctx context.Context, c console) error {
-	again, err := s.read()
+	events, err := s.read()
 	if err != nil {
 		return err
 	}
 
 	if s.Post {
-		return s.repair(ctx, c, again)
+		return s.repair(ctx, c, events)
 	}
 
 	h, org, err := s.openOrg(ctx)
@@ -137,7 +137,7 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	run, err := h.Reward.SettleAgain(ctx, org.ID, again)
+	run, err := h.Reward.Resettle(ctx, org.ID, events)
 	if err != nil {
 		return err
 	}
@@ -156,39 +156,39 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 	)
 }
 
-// repair settles again and posts what changes, in the audit log.
+// repair settles again and posts the changes, with an audit entry.
 func (s *settleAgain) repair(
 	ctx context.Context,
 	c console,
-	again reward.Again,
+	events reward.Resettlement,
 ) error {
-	var r reward.Repaired
-	begun := false
+	var r reward.RepairResult
+	started := false
 
 	err := s.actOnWith(
 		ctx,
 		flex.AuditEntry{
 			Act:     "settle again and post",
 			Subject: s.Site,
-			Detail:  fmt.Sprintf("%s to %s", again.From, again.To),
+			Detail:  fmt.Sprintf("%s to %s", events.From, events.To),
 		},
 		func(h *app.App, org flex.Org) error {
-			begun = true
+			started = true
 
 			var err error
-			r, err = h.Reward.Repair(ctx, org.ID, again)
+			r, err = h.Reward.Repair(ctx, org.ID, events)
 			return err
 		},
 	)
-	if !begun {
+	if !started {
 		return err
 	}
 
 	return errors.Join(err, s.printRepaired(c, r))
 }
 
-// printRepaired prints what a repair looked at and posted.
-func (f form) printRepaired(c console, r reward.Repaired) error {
+// printRepaired prints the number of records that a repair checked and posted.
+func (f form) printRepaired(c console, r reward.RepairResult) error {
 	return f.print(
 		c,
 		fields{

@@ -26,7 +26,7 @@ type settleBaseline struct {
 	JSON     bool    `help:"Print as JSON." name:"json"`
 }
 
-// Help shows what a file of stays looks like.
+// Help describes the file of sessions.
 func (s *settleBaseline) Help() string {
 	return `On days on which nothing was asked of a home, what was metered should be its baseline. This prints for each
 method how far off it was: bias is the energy that would wrongly have counted as flexibility, error the mean error of a half-hour.
@@ -71,25 +71,25 @@ func (s *settleBaseline) Run(ctx context.Context, c console) error {
 		try = s.tryFile
 	}
 
-	tried, err := try(ctx, first, end-1)
+	results, err := try(ctx, first, end-1)
 	if err != nil {
 		return err
 	}
 
-	return s.print(c, tried)
+	return s.print(c, results)
 }
 
 // print writes a line for each method.
-func (s *settleBaseline) print(c console, tried []reward.TriedMethod) error {
-	rows := make([]accuracyRow, len(tried))
-	for i, t := range tried {
+func (s *settleBaseline) print(c console, results []reward.MethodAccuracy) error {
+	rows := make([]accuracyRow, len(results))
+	for i, t := range results {
 		n := float64(max(1, t.HalfHours))
 		rows[i] = accuracyRow{
 			t.Name,
 			t.Days,
 			t.HalfHours,
 			float64(t.Metered) / n,
-			float64(t.Off) / n,
+			float64(t.Deviation) / n,
 			100 * t.Bias(),
 			t.Error(),
 		}
@@ -146,7 +146,7 @@ func halfHourOf(flag, text string) (int, error) {
 func (s *settleBaseline) tryOrg(
 	ctx context.Context,
 	first, last int,
-) ([]reward.TriedMethod, error) {
+) ([]reward.MethodAccuracy, error) {
 	if s.Sessions != "" {
 		return nil, flex.Fail(
 			flex.Invalid,
@@ -199,7 +199,7 @@ func (s *settleBaseline) days(
 func (s *settleBaseline) tryFile(
 	_ context.Context,
 	first, last int,
-) ([]reward.TriedMethod, error) {
+) ([]reward.MethodAccuracy, error) {
 	b := backtest.Baselines{
 		Charger: flex.FromKW(s.Power),
 		First:   first,
@@ -235,7 +235,7 @@ func (s *settleBaseline) tryFile(
 
 	trial.From, trial.To = from, to
 
-	return reward.TryAll(trial), nil
+	return reward.TryMethods(trial), nil
 }
 
 // readHome reads the home and the stays of the car.
@@ -258,14 +258,14 @@ func (s *settleBaseline) readHome(b *backtest.Baselines) error {
 		return nil
 	}
 
-	stays, err := os.Open(s.Sessions)
+	sessions, err := os.Open(s.Sessions)
 	if err != nil {
 		return err
 	}
 
-	defer stays.Close()
+	defer sessions.Close()
 
-	read, err := backtest.ReadStays(stays, b.Charger)
+	read, err := backtest.ReadStays(sessions, b.Charger)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Sessions, err)
 	}

@@ -34,7 +34,7 @@ type simulateCommand struct {
 // leaves little behind, and collecting took a fifth of the time.
 const simulateGarbage = 400
 
-// The first days of what is simulated where none is given.
+// The first simulated days if none are given.
 const (
 	autumn = "2026-10-23"
 	winter = "2027-01-11"
@@ -43,8 +43,8 @@ const (
 // simulateMax bounds homes, days and seeds: more would not end today.
 const simulateMax = 10_000
 
-// simulated is a history and what came of it.
-type simulated struct {
+// playedHistory is a history and its result.
+type playedHistory struct {
 	Seed   uint64          `json:"seed"`
 	Events []sim.Happening `json:"events"`
 	sim.Outcome
@@ -95,7 +95,7 @@ func (s *simulateCommand) playAll(
 	ctx context.Context,
 	c console,
 	play playFunc,
-	histories []simulated,
+	histories []playedHistory,
 ) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -142,7 +142,7 @@ func (s *simulateCommand) playAll(
 func (s *simulateCommand) start(
 	ctx context.Context,
 	play playFunc,
-	histories []simulated,
+	histories []playedHistory,
 ) []chan error {
 	ended := make([]chan error, len(histories))
 	waiting := make(chan int, len(histories))
@@ -165,14 +165,14 @@ func (s *simulateCommand) start(
 }
 
 // histories are those to play: that of the file, or one for each seed.
-func (s *simulateCommand) histories() ([]simulated, error) {
+func (s *simulateCommand) histories() ([]playedHistory, error) {
 	if s.Replay != "" {
 		text, err := readUnmarked(s.Replay)
 		if err != nil {
 			return nil, err
 		}
 
-		var h simulated
+		var h playedHistory
 		if err := json.Unmarshal(text, &h); err != nil {
 			return nil, flex.Fail(
 				flex.Invalid,
@@ -182,7 +182,7 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 			)
 		}
 
-		return []simulated{{Seed: h.Seed, Events: h.Events}}, nil
+		return []playedHistory{{Seed: h.Seed, Events: h.Events}}, nil
 	}
 
 	from, draw := autumn, sim.DrawHistory
@@ -199,10 +199,10 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 		)
 	}
 
-	var out []simulated
+	var out []playedHistory
 	for i := range s.Seeds {
 		seed := s.Seed + uint64(i)
-		out = append(out, simulated{
+		out = append(out, playedHistory{
 			Seed:   seed,
 			Events: draw(seed, first, s.Homes, s.Days),
 		})
@@ -214,7 +214,7 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 // playFunc plays a history on a database of its own.
 type playFunc = func(context.Context, []sim.Happening) (sim.Outcome, error)
 
-// stage makes ready what histories are played on, which ends when the last was.
+// stage prepares the environment for histories, which is removed after the last one.
 func (s *simulateCommand) stage(ctx context.Context) (play playFunc, end func(), err error) {
 	if s.Postgres == "" {
 		return sim.PlayHistory, func() {}, nil
@@ -243,7 +243,7 @@ func (s *simulateCommand) stage(ctx context.Context) (play playFunc, end func(),
 func (s *simulateCommand) play(
 	ctx context.Context,
 	play playFunc,
-	h *simulated,
+	h *playedHistory,
 ) error {
 	if len(h.Events) == 0 {
 		return nil
@@ -258,8 +258,8 @@ func (s *simulateCommand) play(
 	return err
 }
 
-// print prints what came of a history, as text or as JSON.
-func (h *simulated) print(c console, asJSON bool) error {
+// print prints the result of a history, as text or as JSON.
+func (h *playedHistory) print(c console, asJSON bool) error {
 	if len(h.Events) == 0 {
 		fmt.Fprintf(c.err, "seed %d: nothing happens\n", h.Seed)
 		return nil
@@ -299,14 +299,14 @@ func (h *simulated) print(c console, asJSON bool) error {
 	return nil
 }
 
-// printHeat prints what came of rooms and water, as far as any were heated.
-func (h *simulated) printHeat(c console) {
-	for _, what := range slices.Sorted(maps.Keys(h.Heat)) {
-		sum := h.Heat[what]
+// printHeat prints the results of rooms and water, if any were heated.
+func (h *playedHistory) printHeat(c console) {
+	for _, measure := range slices.Sorted(maps.Keys(h.Heat)) {
+		sum := h.Heat[measure]
 		fmt.Fprintf(
 			c.out,
 			"  %s of %s: outside their band for %.1f h in all, %.0f kWh, £%.2f; by their thermostats alone %.1f h, %.0f kWh, £%.2f\n",
-			what,
+			measure,
 			countOf(sum.Devices, "home"),
 			sum.Outside,
 			sum.Energy,
@@ -318,11 +318,11 @@ func (h *simulated) printHeat(c console) {
 	}
 }
 
-// shrink leaves the fewest events that break a law, and what came of those.
-func (h *simulated) shrink(ctx context.Context, play playFunc) error {
+// shrink reduces a history to the fewest events that break a law, with their results.
+func (h *playedHistory) shrink(ctx context.Context, play playFunc) error {
 	var err error
-	h.Events, err = sim.ShrinkHistory(h.Events, func(less []sim.Happening) (bool, error) {
-		o, err := play(ctx, less)
+	h.Events, err = sim.ShrinkHistory(h.Events, func(events []sim.Happening) (bool, error) {
+		o, err := play(ctx, events)
 		return len(o.Broken) > 0, err
 	})
 	if err != nil {

@@ -104,9 +104,9 @@ func TestSimulate_Seeds(t *testing.T) {
 
 // A history that cannot be played ends the command, with its seed, once none is played any more.
 func TestSimulate_Unplayable(t *testing.T) {
-	histories := make([]simulated, 6)
+	histories := make([]playedHistory, 6)
 	for i := range histories {
-		histories[i] = simulated{Seed: uint64(i), Events: []sim.Happening{{Need: float64(i)}}}
+		histories[i] = playedHistory{Seed: uint64(i), Events: []sim.Happening{{Need: float64(i)}}}
 	}
 
 	var playing atomic.Int64

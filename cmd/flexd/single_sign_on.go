@@ -74,7 +74,7 @@ func (s singleSignOn) read(
 	}, nil
 }
 
-// grants reads what the groups give.
+// grants reads the roles that groups grant.
 func (s singleSignOn) grants() (map[string]access.Grant, error) {
 	if len(s.Role) == 0 {
 		return nil, flex.Fail(
@@ -116,7 +116,7 @@ func (s singleSignOn) grants() (map[string]access.Grant, error) {
 	return grants, nil
 }
 
-// singleSignOn reads how operators come in.
+// singleSignOn reads the configuration for operators' sign-in.
 func (s *serve) singleSignOn(to *app.Settings) error {
 	var err error
 	to.SSO, err = s.SSO.read(s.BaseURL, clock)

@@ -25,7 +25,7 @@ type statement struct {
 	Out     string `help:"Write to a file instead of the screen." placeholder:"FILE"`
 }
 
-// span is the days that are asked for.
+// span returns the requested days.
 func (o *statement) span() (reward.StatementSpan, error) {
 	span := reward.StatementSpan{Month: o.Month, TaxYear: o.TaxYear}
 
@@ -63,14 +63,14 @@ func (o *statement) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	h, org, site, err := o.openSiteEver(ctx, o.Site)
+	h, org, site, err := o.openAnySite(ctx, o.Site)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
 
-	st, err := h.Reward.StatementEver(ctx, org, site, from, to)
+	st, err := h.Reward.StatementWithOffboarded(ctx, org, site, from, to)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (o *statement) Run(ctx context.Context, c console) error {
 		return o.write(c, &st)
 	}
 
-	return writeWhole(o.Out, func(w io.Writer) error {
+	return writeAtomically(o.Out, func(w io.Writer) error {
 		c.out = w
 		return o.write(c, &st)
 	})

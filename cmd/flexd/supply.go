@@ -38,10 +38,10 @@ type ratingRow struct {
 	RecordedAt *time.Time `json:"recorded_at"`
 }
 
-// ratingRowOf is the row of what was recorded, without what it is.
-func ratingRowOf[V any](of, source string, l registry.RatingLine[V]) ratingRow {
+// ratingRowOf returns the row of a recorded rating, without its value.
+func ratingRowOf[V any](property, source string, l registry.RatingLine[V]) ratingRow {
 	return ratingRow{
-		Of:         of,
+		Of:         property,
 		Source:     source,
 		From:       orNull(l.From),
 		Until:      orNull(l.Until),
@@ -98,19 +98,19 @@ func ratingRows(r registry.Ratings) []ratingRow {
 
 // cells are the columns of a row.
 func (r ratingRow) cells() []any {
-	what := "power not known"
+	label := "power not known"
 	if r.ImportKW != nil {
-		what = fmt.Sprintf(
+		label = fmt.Sprintf(
 			"%g kW import, %g kW export",
 			*r.ImportKW,
 			*r.ExportKW,
 		)
 	} else if r.PowerKW != nil {
-		what = fmt.Sprintf("%g kW", *r.PowerKW)
+		label = fmt.Sprintf("%g kW", *r.PowerKW)
 	}
 
 	if r.FuseA != nil {
-		what += fmt.Sprintf(" (%g A, %d-phase)", *r.FuseA, r.Phases)
+		label += fmt.Sprintf(" (%g A, %d-phase)", *r.FuseA, r.Phases)
 	}
 
 	until := "now and on"
@@ -125,7 +125,7 @@ func (r ratingRow) cells() []any {
 		from = londonText(*r.From)
 	}
 
-	return []any{r.Of, what, r.Source, from, until, r.RecordedAt}
+	return []any{r.Of, label, r.Source, from, until, r.RecordedAt}
 }
 
 // londonText is an instant in London: the day alone if it begins one.
@@ -183,8 +183,8 @@ func (s *store) openSite(
 	return s.openSiteOf(ctx, text, (*records.All).SiteOrg)
 }
 
-// openSiteEver is openSite, also of a site that was offboarded.
-func (s *store) openSiteEver(
+// openAnySite is openSite, also of a site that was offboarded.
+func (s *store) openAnySite(
 	ctx context.Context,
 	text string,
 ) (*app.App, flex.OrgID, flex.SiteID, error) {
@@ -236,7 +236,7 @@ func (d dating) read() (registry.Dating, error) {
 	return registry.Dating{From: day, Repair: d.Repair}, err
 }
 
-// detail is what the audit log keeps of the day.
+// detail is the audit log's text about the day.
 func (d dating) detail() string {
 	text := ", from now on"
 	if d.From != "" {
@@ -260,7 +260,7 @@ type supplySet struct {
 	JSON   bool     `help:"Print as JSON." name:"json"`
 }
 
-// change is what of the connection is to change, and what the audit log keeps of it.
+// change returns the change of the connection, and the audit log's text about it.
 func (o *supplySet) change() (flex.SupplyChange, string, error) {
 	var (
 		c      flex.SupplyChange
@@ -309,7 +309,7 @@ func (o *supplySet) change() (flex.SupplyChange, string, error) {
 	return c, detail, err
 }
 
-// Run sets the capacity and shows what holds.
+// Run sets the capacity and prints the values in force.
 func (o *supplySet) Run(ctx context.Context, c console) error {
 	from, err := o.read()
 	if err != nil {
@@ -375,23 +375,23 @@ func (o *supplyPower) phase() *string {
 	return o.Phase
 }
 
-// said is what is set, as the audit log keeps it.
-func (o *supplyPower) said() string {
-	said := kilowatts(o.KW)
+// summary describes the new values for the audit log.
+func (o *supplyPower) summary() string {
+	message := kilowatts(o.KW)
 	if o.Phases != nil && *o.Phases > 0 {
-		said += fmt.Sprintf(" on %d-phase", *o.Phases)
+		message += fmt.Sprintf(" on %d-phase", *o.Phases)
 	} else if o.Phases != nil {
-		said += ", phases by its power"
+		message += ", phases by its power"
 	}
 
 	if o.Phase != nil {
-		said += ", phase " + *o.Phase
+		message += ", phase " + *o.Phase
 	}
 
-	return said
+	return message
 }
 
-// Run sets the power and shows what holds at its site.
+// Run sets the power and prints the values in force at its site.
 func (o *supplyPower) Run(ctx context.Context, c console) error {
 	from, err := o.read()
 	if err != nil {
@@ -421,7 +421,7 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 			Org:     org,
 			Act:     "set rated power",
 			Subject: id.String(),
-			Detail:  o.said() + o.detail(),
+			Detail:  o.summary() + o.detail(),
 		},
 		func() error {
 			var err error

@@ -37,10 +37,10 @@ func unread(app *kong.Application, environment []string) []string {
 	var names []string
 	for _, variable := range environment {
 		name, _, _ := strings.Cut(variable, "=")
-		ours := strings.HasPrefix(name, "FLEXD_") && !slices.ContainsFunc(othersVariables, func(other string) bool {
+		isFlexd := strings.HasPrefix(name, "FLEXD_") && !slices.ContainsFunc(othersVariables, func(other string) bool {
 			return strings.HasPrefix(name, other)
 		})
-		if ours && !read[name] {
+		if isFlexd && !read[name] {
 			names = append(names, name)
 		}
 	}

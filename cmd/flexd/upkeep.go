@@ -16,7 +16,7 @@ type verify struct {
 	JSON bool `help:"Print as JSON." name:"json"`
 }
 
-// Run holds the store against every law that its records must keep.
+// Run checks the store against every law about its records.
 func (v *verify) Run(ctx context.Context, c console) error {
 	h, err := v.open(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ type endpointSet struct {
 	AllowPrivateEndpoints reach `help:"Allow http:// URLs and private networks: a list as for flexd serve, or all private networks if no list is given." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }
 
-// wanted is the endpoint as the flags say it.
-func (e *endpointSet) wanted() (delivery.Settings, error) {
+// endpointSettings returns the endpoint's settings from the flags.
+func (e *endpointSet) endpointSettings() (delivery.Settings, error) {
 	s := delivery.Settings{
 		URL:    e.URL,
 		Secret: flex.Secret(e.Secret),
@@ -129,7 +129,7 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	s, err := e.wanted()
+	s, err := e.endpointSettings()
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 	}
 
 	var set flex.Endpoint
-	var made bool
+	var secretMade bool
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{
@@ -151,7 +151,7 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		},
 		func() error {
 			var err error
-			set, made, err = h.Push.SetEndpoint(ctx, org.ID, name, s)
+			set, secretMade, err = h.Push.SetEndpoint(ctx, org.ID, name, s)
 			return err
 		},
 	)
@@ -160,15 +160,15 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return e.printEndpoint(c, set, made)
+	return e.printEndpoint(c, set, secretMade)
 }
 
 // printEndpoint prints where pushes go, and the secret if one was made.
-func (e *endpointSet) printEndpoint(c console, set flex.Endpoint, made bool) error {
-	secret, said := "", ""
-	if made {
+func (e *endpointSet) printEndpoint(c console, set flex.Endpoint, secretMade bool) error {
+	secret, message := "", ""
+	if secretMade {
 		secret = set.Secret.Reveal()
-		said = fmt.Sprintf(
+		message = fmt.Sprintf(
 			"secret  %s\n\nThe secret is shown this once. Receivers verify each push with it.\n",
 			secret,
 		)
@@ -181,7 +181,7 @@ func (e *endpointSet) printEndpoint(c console, set flex.Endpoint, made bool) err
 		set.Name,
 		e.Name,
 		set.URL,
-		said,
+		message,
 	)
 }
 

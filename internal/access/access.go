@@ -244,7 +244,7 @@ func (s *Service) PurgeExpired(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		n, more, err := all.DropExpired(ctx, expiredMax)
-		r = worker.Report{Did: int(n), More: more}
+		r = worker.Report{Count: int(n), More: more}
 		return err
 	})
 

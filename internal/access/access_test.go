@@ -114,7 +114,7 @@ func TestToken_Life(t *testing.T) {
 		d.identify(issued.Token, true)
 		d.wait(time.Microsecond)
 		d.identify(issued.Token, false)
-		if r, err := d.PurgeExpired(t.Context()); err != nil || r.Did != 1 {
+		if r, err := d.PurgeExpired(t.Context()); err != nil || r.Count != 1 {
 			t.Errorf("round: %+v %v", r, err)
 		}
 

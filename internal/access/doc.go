@@ -55,7 +55,7 @@
 // ways.
 //
 //   - With the data. Before it writes, the handler says how it will answer (AnswerWith); the
-//     service gives its transaction what that has made (store.Tx.Made); and the answer is
+//     service gives its transaction what that has made (store.Tx.SetMadeRecord); and the answer is
 //     stored in the same commit. If the process dies afterwards, a repeat gets the same bytes.
 //     Requests that make sites, assets, enrolments, instructions, offers and products are
 //     answered so, and those that end an enrolment or offboard a site.

@@ -42,9 +42,9 @@ func (c *KeyClaim) Within(ctx context.Context) context.Context {
 	return c.claim.Context(ctx)
 }
 
-// Again reports whether the request was run before, by a process that ended before it kept the answer, and
+// HasCommitted reports whether the request was run before, by a process that ended before it kept the answer, and
 // has committed something.
-func (c *KeyClaim) Again() bool { return c.claim.Again() }
+func (c *KeyClaim) HasCommitted() bool { return c.claim.HasCommitted() }
 
 // AnswerWith has the transaction that makes what form knows keep the request's answer, in the same commit. For anything
 // else form returns nil.
@@ -52,21 +52,21 @@ func (c *KeyClaim) AnswerWith(form func(made any) (*flex.StoredAnswer, error)) {
 	c.claim.AnswerWith(form)
 }
 
-// Kept returns the answer that was committed with what the request made; nil if none was.
-func (c *KeyClaim) Kept() *flex.StoredAnswer { return c.claim.Kept() }
+// StoredAnswer returns the answer that was committed with what the request made; nil if none was.
+func (c *KeyClaim) StoredAnswer() *flex.StoredAnswer { return c.claim.StoredAnswer() }
 
-// Keep keeps the answer for who repeats the request, unless one was committed with what the request made.
-func (c *KeyClaim) Keep(ctx context.Context, a flex.StoredAnswer) error {
-	return c.db.KeepAnswer(ctx, c.claim, a)
+// StoreAnswer keeps the answer for who repeats the request, unless one was committed with what the request made.
+func (c *KeyClaim) StoreAnswer(ctx context.Context, a flex.StoredAnswer) error {
+	return c.db.StoreAnswer(ctx, c.claim, a)
 }
 
-// Note keeps a note with the key of a request that is no single transaction, for whoever sends it again if it does not come to an end.
-func (c *KeyClaim) Note(ctx context.Context, note []byte) error {
+// StoreNote keeps a note with the key of a request that is no single transaction, for whoever sends it again if it does not come to an end.
+func (c *KeyClaim) StoreNote(ctx context.Context, note []byte) error {
 	return c.db.NoteKey(ctx, c.claim, note)
 }
 
-// Noted is what an earlier run of the request has noted; nil if nothing.
-func (c *KeyClaim) Noted() []byte { return c.claim.Noted() }
+// StoredNote is what an earlier run of the request has noted; nil if nothing.
+func (c *KeyClaim) StoredNote() []byte { return c.claim.StoredNote() }
 
 // Free gives up the key, so that the request can be tried again under it.
 func (c *KeyClaim) Free(ctx context.Context) error {

@@ -46,9 +46,9 @@ type Service struct {
 	// Assets says the same of each asset, for servers that are to have it so.
 	Assets func(ctx context.Context, org flex.OrgID, scope flex.Scope, spans []flex.Span) ([]AssetUse, error)
 
-	tokens sync.Map // of other parties' servers, by the program here
-	silent sync.Map // each a silence, by the address that did not answer
-	asking sync.Map // other parties' servers that are being asked, by the program here
+	tokens   sync.Map // of other parties' servers, by the program here
+	silences sync.Map // each a silence, by the address that did not answer
+	polling  sync.Map // other parties' servers that are being asked, by the program here
 }
 
 // Client is the client that makes a request.
@@ -103,7 +103,7 @@ func (c Client) CheckWrite(kind flex.ADRKind) error {
 // ParseID reads an object's id. One that is not of the specification's form is Malformed, one that
 // none of flexd's objects could have is NotFound.
 func ParseID(s string) (flex.ADRObjectID, error) {
-	if _, err := id.take("the id", s); err != nil {
+	if _, err := id.normalise("the id", s); err != nil {
 		return flex.ADRObjectID{}, err
 	}
 
@@ -123,13 +123,13 @@ func (s *Service) Search(
 ) ([]Object, error) {
 	var found []Object
 	err := s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
-		kept, err := tx.ADRObjects(ctx, c.scope(q))
+		stored, err := tx.ADRObjects(ctx, c.scope(q))
 		if err != nil {
 			return err
 		}
 
-		for i := range kept {
-			o, err := objectOf(&kept[i])
+		for i := range stored {
+			o, err := objectOf(&stored[i])
 			if err != nil {
 				return err
 			}
@@ -150,7 +150,7 @@ func (s *Service) Read(
 ) (Object, error) {
 	var o Object
 	err := s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
-		kept, err := tx.ADRObject(
+		stored, err := tx.ADRObject(
 			ctx,
 			c.scope(flex.ADRSearch{Kind: kind, ID: id}),
 		)
@@ -158,7 +158,7 @@ func (s *Service) Read(
 			return err
 		}
 
-		o, err = objectOf(&kept)
+		o, err = objectOf(&stored)
 		return err
 	})
 
@@ -166,11 +166,11 @@ func (s *Service) Read(
 }
 
 // objectOf reads an object's document.
-func objectOf(kept *flex.ADRObject) (Object, error) {
+func objectOf(stored *flex.ADRObject) (Object, error) {
 	var o Object
-	o.ADRObject = *kept
-	if err := json.Unmarshal([]byte(kept.Document), &o.Fields); err != nil {
-		return o, fmt.Errorf("stored OpenADR object %s: %w", kept.ID, err)
+	o.ADRObject = *stored
+	if err := json.Unmarshal([]byte(stored.Document), &o.Fields); err != nil {
+		return o, fmt.Errorf("stored OpenADR object %s: %w", stored.ID, err)
 	}
 
 	return o, nil
@@ -209,12 +209,12 @@ func (s *Service) Replace(
 		kind,
 		document,
 		func(ctx context.Context, tx *store.Tx) (*flex.ADRObject, error) {
-			was, err := tx.ADRObject(
+			previous, err := tx.ADRObject(
 				ctx,
 				c.scope(flex.ADRSearch{Kind: kind, ID: id}),
 			)
 
-			return &was, err
+			return &previous, err
 		},
 	)
 }
@@ -231,7 +231,7 @@ func (s *Service) write(
 		return Object{}, err
 	}
 
-	if _, err := rules[kind].take("body", document); err != nil {
+	if _, err := rules[kind].normalise("body", document); err != nil {
 		return Object{}, err
 	}
 	if err := c.checkForm(kind, document); err != nil {
@@ -244,12 +244,12 @@ func (s *Service) write(
 			return err
 		}
 
-		was, err := find(ctx, tx)
+		previous, err := find(ctx, tx)
 		if err != nil {
 			return err
 		}
 
-		o, err = s.replace(ctx, tx, c, was, kind, document)
+		o, err = s.replace(ctx, tx, c, previous, kind, document)
 
 		return err
 	})
@@ -263,46 +263,46 @@ func (s *Service) replace(
 	ctx context.Context,
 	tx *store.Tx,
 	c Client,
-	was *flex.ADRObject,
+	previous *flex.ADRObject,
 	kind flex.ADRKind,
 	document any,
 ) (Object, error) {
-	readers, err := readersBefore(ctx, tx, was, document)
+	readers, err := readersBefore(ctx, tx, previous, document)
 	if err != nil {
 		return Object{}, err
 	}
 
-	mine, err := readableBefore(ctx, tx, was, document.(map[string]any))
+	formerReaders, err := readableBefore(ctx, tx, previous, document.(map[string]any))
 	if err != nil {
 		return Object{}, err
 	}
 
-	o, err := s.saveOwn(ctx, tx, c, was, kind, document)
+	o, err := s.saveOwn(ctx, tx, c, previous, kind, document)
 	if err != nil {
 		return Object{}, err
 	}
-	if err := reorder(ctx, tx, was, &o.ADRObject); err != nil {
+	if err := reorder(ctx, tx, previous, &o.ADRObject); err != nil {
 		return Object{}, err
 	}
 
 	bytesLeft := NoticesMax
-	err = s.notifyWithin(ctx, tx, &o, operationOf(was), &bytesLeft)
+	err = s.notifyWithin(ctx, tx, &o, operationOf(previous), &bytesLeft)
 	if err != nil {
 		return Object{}, err
 	}
 
 	bytesLeft = NoticesMax
-	if err := notifyGone(ctx, tx, was, readers, &bytesLeft); err != nil {
+	if err := notifyDeleted(ctx, tx, previous, readers, &bytesLeft); err != nil {
 		return Object{}, err
 	}
 
-	return o, notifyLost(ctx, tx, mine)
+	return o, notifyFormerReaders(ctx, tx, formerReaders)
 }
 
 // operationOf returns the operation for notifications: CREATE, or UPDATE if there was a
 // previous object.
-func operationOf(was *flex.ADRObject) string {
-	if was == nil {
+func operationOf(previous *flex.ADRObject) string {
+	if previous == nil {
 		return opCreate
 	}
 	return opUpdate
@@ -313,23 +313,23 @@ func (s *Service) save(
 	ctx context.Context,
 	tx *store.Tx,
 	c Client,
-	was *flex.ADRObject,
+	previous *flex.ADRObject,
 	kind flex.ADRKind,
 	document any,
 ) (Object, error) {
-	checked, err := rules[kind].take("body", document) // a copy, which is changed
+	normalised, err := rules[kind].normalise("body", document) // a copy, which is changed
 	if err != nil {
 		return Object{}, err
 	}
 
 	w := writing{
-		Service: s,
-		tx:      tx,
-		client:  c,
-		was:     was,
+		Service:  s,
+		tx:       tx,
+		client:   c,
+		previous: previous,
 	}
 
-	w.Fields, w.Kind = checked.(map[string]any), kind
+	w.Fields, w.Kind = normalised.(map[string]any), kind
 	err = w.save(ctx)
 
 	return w.Object, err
@@ -341,17 +341,17 @@ func (s *Service) saveOwn(
 	ctx context.Context,
 	tx *store.Tx,
 	c Client,
-	was *flex.ADRObject,
+	previous *flex.ADRObject,
 	kind flex.ADRKind,
 	document any,
 ) (Object, error) {
-	if was != nil {
-		if err := checkOwn(ctx, tx, was); err != nil {
+	if previous != nil {
+		if err := checkOwn(ctx, tx, previous); err != nil {
 			return Object{}, err
 		}
 	}
 
-	o, err := s.save(ctx, tx, c, was, kind, document)
+	o, err := s.save(ctx, tx, c, previous, kind, document)
 	if err == nil {
 		err = checkOwn(ctx, tx, &o.ADRObject)
 	}
@@ -398,7 +398,7 @@ func (s *Service) Delete(
 			return err
 		}
 
-		kept, err := tx.ADRObject(
+		stored, err := tx.ADRObject(
 			ctx,
 			c.scope(flex.ADRSearch{Kind: kind, ID: id}),
 		)
@@ -406,15 +406,15 @@ func (s *Service) Delete(
 			return err
 		}
 
-		o, err = objectOf(&kept)
+		o, err = objectOf(&stored)
 		if err != nil {
 			return err
 		}
 
-		if err := checkOwn(ctx, tx, &kept); err != nil {
+		if err := checkOwn(ctx, tx, &stored); err != nil {
 			return err
 		}
-		if err := checkUnused(ctx, tx, &kept); err != nil {
+		if err := checkUnused(ctx, tx, &stored); err != nil {
 			return err
 		}
 
@@ -426,7 +426,7 @@ func (s *Service) Delete(
 			return err
 		}
 
-		return dropWithTargets(ctx, tx, &kept)
+		return dropWithTargets(ctx, tx, &stored)
 	})
 
 	return o, err
@@ -452,11 +452,11 @@ func drop(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 
 // checkUnused fails if other objects still refer to an object.
 func checkUnused(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
-	q, what := flex.ADRSearch{Kind: flex.ADREvent, Program: o.ID}, "events"
+	q, plural := flex.ADRSearch{Kind: flex.ADREvent, Program: o.ID}, "events"
 	switch o.Kind {
 	case flex.ADRProgram:
 	case flex.ADRVEN:
-		q, what = flex.ADRSearch{Kind: flex.ADRResource, VEN: o.ID}, "resources"
+		q, plural = flex.ADRSearch{Kind: flex.ADRResource, VEN: o.ID}, "resources"
 	default:
 		return nil
 	}
@@ -467,7 +467,7 @@ func checkUnused(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 			flex.Malformed,
 			"it has %d %s: delete these first",
 			n,
-			what,
+			plural,
 		)
 	}
 

@@ -11,7 +11,7 @@ import (
 // dueUpstreams claims the servers that are due.
 func (s *Service) dueUpstreams(ctx context.Context) ([]store.ADRUpstream, error) {
 	var busy []flex.ADRObjectID
-	s.asking.Range(func(program, _ any) bool {
+	s.polling.Range(func(program, _ any) bool {
 		busy = append(busy, program.(flex.ADRObjectID))
 		return true
 	})
@@ -33,36 +33,36 @@ func (s *Service) askAndNote(
 	u *store.ADRUpstream,
 ) (err error) {
 	defer flex.Recover(&err)
-	defer s.asking.Delete(u.Program)
+	defer s.polling.Delete(u.Program)
 
 	heard := u.HeardAt
 	u.Error = ""
-	failed := s.askInTime(ctx, u)
-	if failed != nil && flex.KindOf(failed) != flex.Internal {
-		u.Error, failed = failed.Error(), nil
+	askErr := s.askInTime(ctx, u)
+	if askErr != nil && flex.KindOf(askErr) != flex.Internal {
+		u.Error, askErr = askErr.Error(), nil
 	}
-	if failed != nil && u.HeardAt.Equal(heard) {
-		return failed
+	if askErr != nil && u.HeardAt.Equal(heard) {
+		return askErr
 	}
 
 	// It answered, whatever flexd failed at afterwards: else it would be silent, and
 	// subscribed to each time.
-	noted := s.DB.WriteAll(ctx, func(all *store.All) error {
+	noteErr := s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.ADRUpstreamAsked(ctx, u)
 	})
 
-	return cmp.Or(failed, noted)
+	return cmp.Or(askErr, noteErr)
 }
 
 // askInTime is askUpstream within the server's time: a result after the server's next turn
 // would not be stored. Too little time is Unavailable.
 func (s *Service) askInTime(ctx context.Context, u *store.ADRUpstream) error {
 	most := min(upstreamTime, u.Poll)
-	limited, cancel := context.WithTimeout(ctx, most)
+	timeoutCtx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 
-	err := s.askUpstream(limited, u)
-	late := limited.Err() != nil && ctx.Err() == nil
+	err := s.pollUpstream(timeoutCtx, u)
+	late := timeoutCtx.Err() != nil && ctx.Err() == nil
 	if err != nil && late && flex.KindOf(err) == flex.Internal {
 		return flex.Fail(
 			flex.Unavailable,

@@ -98,10 +98,10 @@ func endFormerBinding(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) err
 		return err
 	}
 
-	was := before[0]
-	same := was.Scope == b.Scope && was.Service == b.Service &&
-		was.Kind == b.Kind && was.Price == b.Price
-	if same && slices.Equal(was.Simple, b.Simple) {
+	previous := before[0]
+	same := previous.Scope == b.Scope && previous.Service == b.Service &&
+		previous.Kind == b.Kind && previous.Price == b.Price
+	if same && slices.Equal(previous.Simple, b.Simple) {
 		return nil
 	}
 
@@ -121,8 +121,8 @@ func (s *Service) Unbind(
 	keep bool,
 ) (Bound, error) {
 	return s.change(ctx, org, program, keep, func(tx *store.Tx) error {
-		was, err := tx.UnbindADRProgram(ctx, program)
-		if err == nil && !was {
+		previous, err := tx.UnbindADRProgram(ctx, program)
+		if err == nil && !previous {
 			err = flex.Fail(
 				flex.NotFound,
 				"the program %s is not bound",
@@ -187,7 +187,7 @@ func (s *Service) ProgramsOf(
 }
 
 func programs(ctx context.Context, tx *store.Tx) ([]BoundProgram, error) {
-	kept, err := tx.ADRObjects(ctx, flex.ADRSearch{Kind: flex.ADRProgram})
+	stored, err := tx.ADRObjects(ctx, flex.ADRSearch{Kind: flex.ADRProgram})
 	if err != nil {
 		return nil, err
 	}
@@ -198,9 +198,9 @@ func programs(ctx context.Context, tx *store.Tx) ([]BoundProgram, error) {
 	}
 
 	var found []BoundProgram
-	for i := range kept {
+	for i := range stored {
 		p := BoundProgram{}
-		p.Object, err = objectOf(&kept[i])
+		p.Object, err = objectOf(&stored[i])
 		if err != nil {
 			return nil, err
 		}
@@ -236,12 +236,12 @@ func (s *Service) Orders(
 
 // Traffic has the orders of events, the newest first, and the other parties' servers.
 type Traffic struct {
-	Orders  []AskedOrder
-	Servers []AskedServer
+	Orders  []OrderView
+	Servers []ServerView
 }
 
-// AskedOrder is an order of an event with its state.
-type AskedOrder struct {
+// OrderView is an order of an event with its state.
+type OrderView struct {
 	flex.Span
 	Change      flex.Watts  // against the plan, negative for less; zero with a limit, and where it could not be read
 	Limit       *flex.Watts // the most that may be drawn, or given
@@ -250,8 +250,8 @@ type AskedOrder struct {
 	Instruction flex.InstructionID // zero until it was sent
 }
 
-// AskedServer is a server of another party that is polled for events.
-type AskedServer struct {
+// ServerView is a server of another party that is polled for events.
+type ServerView struct {
 	Name      string
 	URL       string
 	HeardAt   time.Time     // zero if it never answered
@@ -273,7 +273,7 @@ func (s *Service) TrafficOf(
 	}
 
 	for _, o := range orders {
-		t.Orders = append(t.Orders, AskedOrder{
+		t.Orders = append(t.Orders, OrderView{
 			Span:        o.Span,
 			Change:      o.Change,
 			Limit:       o.Limit,
@@ -285,7 +285,7 @@ func (s *Service) TrafficOf(
 
 	servers, err := s.Upstreams(ctx, org)
 	for _, u := range servers {
-		t.Servers = append(t.Servers, AskedServer{
+		t.Servers = append(t.Servers, ServerView{
 			Name:      u.Name,
 			URL:       u.URL,
 			HeardAt:   u.AnsweredAt(),
@@ -300,9 +300,9 @@ func (s *Service) TrafficOf(
 
 // reorder updates the orders after a program or an event was written, in place of the previous
 // one if there is one, or while it is being deleted.
-func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
-	if was != nil && was.Program != o.Program { // it was another program's event
-		err := reconcileOrders(ctx, tx, was.Program, flex.ADRObjectID{})
+func reorder(ctx context.Context, tx *store.Tx, previous, o *flex.ADRObject) error {
+	if previous != nil && previous.Program != o.Program { // it was another program's event
+		err := reconcileOrders(ctx, tx, previous.Program, flex.ADRObjectID{})
 		if err != nil {
 			return err
 		}
@@ -310,7 +310,7 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 
 	switch o.Kind {
 	case flex.ADREvent:
-		if err := linkAlive(ctx, tx, o.Program); err != nil {
+		if err := noteLinkAlive(ctx, tx, o.Program); err != nil {
 			return err
 		}
 		return reconcileOrders(ctx, tx, o.Program, o.ID)
@@ -321,16 +321,16 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 	return nil
 }
 
-// linkAlive records that the party that limits a constraint group by a program's events was
+// noteLinkAlive records that the party that limits a constraint group by a program's events was
 // heard.
-func linkAlive(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) error {
+func noteLinkAlive(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) error {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 || !bindings[0].Kind.Limits() {
 		return err
 	}
 
-	back, err := tx.CapLinkAlive(ctx, bindings[0].Scope.Group)
-	if err == nil && back {
+	recovered, err := tx.CapLinkAlive(ctx, bindings[0].Scope.Group)
+	if err == nil && recovered {
 		err = tx.CapsChanged(ctx)
 	}
 
@@ -352,26 +352,26 @@ func reconcileOrders(
 	}
 
 	now := tx.Now()
-	wanted, err := wantedOf(ctx, tx, program, lookedAt(event, current, now))
+	required, err := requiredOrders(ctx, tx, program, eventsToRead(event, current, now))
 	if err != nil {
 		return err
 	}
 
-	kept, asked := map[string]bool{}, map[string]bool{}
+	stored, requested := map[string]bool{}, map[string]bool{}
 	for _, o := range current {
-		kept[keyOf(&o, now)] = true
+		stored[keyOf(&o, now)] = true
 	}
 
-	for _, w := range wanted {
+	for _, w := range required {
 		o := w.record(program)
 		key := keyOf(&o, now)
-		twice := kept[key] || asked[key]
-		done := w.Problem == wasOver && hadOrder(current, &o)
-		asked[key] = true
+		duplicate := stored[key] || requested[key]
+		alreadyOver := w.Problem == problemOver && hadOrder(current, &o)
+		requested[key] = true
 
 		// before the program was bound
-		missed := o.State == store.ADRWaiting && !o.To.After(now)
-		if twice || missed || done {
+		expired := o.State == store.ADRWaiting && !o.To.After(now)
+		if duplicate || expired || alreadyOver {
 			continue
 		}
 		if err := tx.AddADROrder(ctx, &o); err != nil {
@@ -380,7 +380,7 @@ func reconcileOrders(
 	}
 
 	for _, o := range current {
-		if !asked[keyOf(&o, now)] && o.To.After(now) {
+		if !requested[keyOf(&o, now)] && o.To.After(now) {
 			if err := tx.WithdrawADROrder(ctx, o.ID); err != nil {
 				return err
 			}
@@ -390,25 +390,25 @@ func reconcileOrders(
 	return nil
 }
 
-// lookedAt returns the events that are included even if they are over: the given one, and
+// eventsToRead returns the events that are included even if they are over: the given one, and
 // those with an order that is still carried out, because its start was randomised.
-func lookedAt(
+func eventsToRead(
 	event flex.ADRObjectID,
 	current []store.ADROrder,
 	now time.Time,
 ) []flex.ADRObjectID {
-	var also []flex.ADRObjectID
+	var ids []flex.ADRObjectID
 	if !event.IsZero() {
-		also = append(also, event)
+		ids = append(ids, event)
 	}
 
 	for i := range current {
 		if current[i].To.After(now) {
-			also = append(also, current[i].Event)
+			ids = append(ids, current[i].Event)
 		}
 	}
 
-	return also
+	return ids
 }
 
 // hadOrder reports whether there was an order for an interval of an event before, in some of
@@ -475,13 +475,13 @@ func (o *Order) record(program flex.ADRObjectID) store.ADROrder {
 	return r
 }
 
-// wantedOf returns the orders of a program's events that are not over, and of the given
+// requiredOrders returns the orders of a program's events that are not over, and of the given
 // events; none if the program is not bound.
-func wantedOf(
+func requiredOrders(
 	ctx context.Context,
 	tx *store.Tx,
 	program flex.ADRObjectID,
-	also []flex.ADRObjectID,
+	others []flex.ADRObjectID,
 ) ([]Order, error) {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 {
@@ -498,18 +498,18 @@ func wantedOf(
 		return nil, err
 	}
 
-	looked := map[flex.ADRObjectID]bool{}
+	checked := map[flex.ADRObjectID]bool{}
 	for i := range events {
-		looked[events[i].ID] = true
+		checked[events[i].ID] = true
 	}
 
-	for _, id := range also {
-		if looked[id] {
+	for _, id := range others {
+		if checked[id] {
 			continue
 		}
 
-		looked[id] = true
-		over, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		checked[id] = true
+		eventsFound, err := tx.ADRObjects(ctx, flex.ADRSearch{
 			Kind:    flex.ADREvent,
 			Program: program,
 			ID:      id,
@@ -518,12 +518,12 @@ func wantedOf(
 			return nil, err
 		}
 
-		events = append(events, over...)
+		events = append(events, eventsFound...)
 	}
 
-	wanted, err := ordersOfAll(ctx, tx, &bindings[0], events)
+	orders, err := ordersOfEvents(ctx, tx, &bindings[0], events)
 
-	return byPriority(wanted), err
+	return byPriority(orders), err
 }
 
 // byPriority gives each instant to the event of the highest priority, and among equals to the
@@ -539,60 +539,60 @@ func byPriority(orders []Order) []Order {
 		)
 	})
 
-	var ranked []Order
-	taken := map[flex.Direction]timeline{}
+	var ordered []Order
+	busy := map[flex.Direction]timeline{}
 	first := 0 // of the event's orders, and of what of them was ranked
 	firstRanked := 0
 	for i, o := range orders {
 		if o.Event != orders[first].Event {
-			takeFreeTime(taken, ranked[firstRanked:])
-			first, firstRanked = i, len(ranked)
+			occupyFreeTime(busy, ordered[firstRanked:])
+			first, firstRanked = i, len(ordered)
 		}
 
 		if o.Problem != "" || o.Unfit {
-			ranked = append(ranked, o)
+			ordered = append(ordered, o)
 			continue
 		}
 
-		left, by := taken[o.Direction].free(o.Span)
-		if len(left) == 0 {
+		free, by := busy[o.Direction].free(o.Span)
+		if len(free) == 0 {
 			o.Outrank = by
-			ranked = append(ranked, o)
+			ordered = append(ordered, o)
 			continue
 		}
 
-		for _, span := range left {
+		for _, span := range free {
 			part := o
 			part.Span = span
 			part.Unfit = part.tooLong()
-			ranked = append(ranked, part)
+			ordered = append(ordered, part)
 		}
 	}
 
-	return ranked
+	return ordered
 }
 
-// takeFreeTime assigns an event the free time of its orders, in each direction.
-func takeFreeTime(taken map[flex.Direction]timeline, ranked []Order) {
-	for i := range ranked {
-		if o := &ranked[i]; o.Problem == "" && !o.Unfit && o.Outrank == "" {
-			taken[o.Direction] = taken[o.Direction].with(o)
+// occupyFreeTime assigns an event the free time of its orders, in each direction.
+func occupyFreeTime(busy map[flex.Direction]timeline, orders []Order) {
+	for i := range orders {
+		if o := &orders[i]; o.Problem == "" && !o.Unfit && o.Outrank == "" {
+			busy[o.Direction] = busy[o.Direction].occupy(o)
 		}
 	}
 }
 
 // timeline is the time that is assigned to events, in order and without overlaps.
-type timeline []takenTime
+type timeline []occupied
 
-// takenTime is a time that is assigned to an event.
-type takenTime struct {
+// occupied is a time that is assigned to an event.
+type occupied struct {
 	flex.Span
 	by string // the event
 }
 
 // after returns the index of the first part that ends after an instant.
 func (t timeline) after(at time.Time) int {
-	i, _ := slices.BinarySearchFunc(t, at, func(part takenTime, at time.Time) int {
+	i, _ := slices.BinarySearchFunc(t, at, func(part occupied, at time.Time) int {
 		if part.To.After(at) {
 			return 1
 		}
@@ -604,31 +604,31 @@ func (t timeline) after(at time.Time) int {
 
 // free returns the free parts of a span, and the last event that has some of its time.
 func (t timeline) free(s flex.Span) ([]flex.Span, string) {
-	var left []flex.Span
+	var remaining []flex.Span
 	at, by := s.From, ""
 	for _, part := range t[t.after(s.From):] {
 		if !part.From.Before(s.To) {
 			break
 		}
 		if at.Before(part.From) {
-			left = append(left, flex.Span{From: at, To: part.From})
+			remaining = append(remaining, flex.Span{From: at, To: part.From})
 		}
 
 		at, by = part.To, part.by
 	}
 
 	if at.Before(s.To) {
-		left = append(left, flex.Span{From: at, To: s.To})
+		remaining = append(remaining, flex.Span{From: at, To: s.To})
 	}
 
-	return left, by
+	return remaining, by
 }
 
-// with returns the timeline with the free time of a span assigned to an order.
-func (t timeline) with(o *Order) timeline {
-	left, _ := t.free(o.Span)
-	for _, span := range left {
-		t = slices.Insert(t, t.after(span.From), takenTime{span, o.Event.ID.String()})
+// occupy returns the timeline with the free time of a span assigned to an order.
+func (t timeline) occupy(o *Order) timeline {
+	remaining, _ := t.free(o.Span)
+	for _, span := range remaining {
+		t = slices.Insert(t, t.after(span.From), occupied{span, o.Event.ID.String()})
 	}
 
 	return t

@@ -13,13 +13,13 @@ import (
 // Bound is a program with the changes of its orders by a new binding, made or previewed.
 type Bound struct {
 	BoundProgram
-	Asked     []KeptOrder // that is new
-	Withdrawn []KeptOrder // that is not asked for any more
+	New       []StoredOrder // that is new
+	Withdrawn []StoredOrder // that is not asked for any more
 	NumStays  int
 }
 
-// KeptOrder is the stored order of an event.
-type KeptOrder = store.ADROrder
+// StoredOrder is the stored order of an event.
+type StoredOrder = store.ADROrder
 
 // errPreview rolls back the transaction of a preview.
 var errPreview = errors.New("a preview is not kept")
@@ -33,19 +33,19 @@ func (s *Service) change(
 	keep bool,
 	act func(tx *store.Tx) error,
 ) (Bound, error) {
-	var done Bound
+	var result Bound
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
 
 		var err error
-		done, err = changed(ctx, tx, program, act)
+		result, err = changeOf(ctx, tx, program, act)
 		if err == nil && !keep {
 			err = errPreview
 		}
 
-		tx.Made(done)
+		tx.SetMadeRecord(result)
 
 		return err
 	})
@@ -53,16 +53,16 @@ func (s *Service) change(
 		err = nil
 	}
 
-	return done, err
+	return result, err
 }
 
-func changed(
+func changeOf(
 	ctx context.Context,
 	tx *store.Tx,
 	program flex.ADRObjectID,
 	act func(tx *store.Tx) error,
 ) (Bound, error) {
-	kept, err := tx.ADRObject(ctx, flex.ADRSearch{
+	stored, err := tx.ADRObject(ctx, flex.ADRSearch{
 		Kind: flex.ADRProgram,
 		ID:   program,
 	})
@@ -70,43 +70,43 @@ func changed(
 		return Bound{}, fmt.Errorf("program %s: %w", program, err)
 	}
 
-	var done Bound
-	done.Object, err = objectOf(&kept)
+	var change Bound
+	change.Object, err = objectOf(&stored)
 	if err != nil {
-		return done, err
+		return change, err
 	}
 
 	before, err := tx.CurrentADROrders(ctx, program, flex.ADRObjectID{})
 	if err != nil {
-		return done, err
+		return change, err
 	}
 	if err := act(tx); err != nil {
-		return done, err
+		return change, err
 	}
 
 	after, err := tx.CurrentADROrders(ctx, program, flex.ADRObjectID{})
 	if err != nil {
-		return done, err
+		return change, err
 	}
 
-	done.Asked, done.Withdrawn = lacking(before, after), lacking(after, before)
-	done.NumStays = len(after) - len(done.Asked)
+	change.New, change.Withdrawn = missingFrom(before, after), missingFrom(after, before)
+	change.NumStays = len(after) - len(change.New)
 	bindings, err := tx.ADRBindings(ctx, program)
 	if len(bindings) > 0 {
-		done.Binding = &bindings[0]
+		change.Binding = &bindings[0]
 	}
 
-	return done, err
+	return change, err
 }
 
-// lacking returns the orders in one list that are not in the other.
-func lacking(list, other []KeptOrder) []KeptOrder {
-	var found []KeptOrder
+// missingFrom returns the orders in one list that are not in the other.
+func missingFrom(list, other []StoredOrder) []StoredOrder {
+	var found []StoredOrder
 	for i := range other {
-		has := slices.ContainsFunc(list, func(o KeptOrder) bool {
+		contains := slices.ContainsFunc(list, func(o StoredOrder) bool {
 			return o.ID == other[i].ID
 		})
-		if !has {
+		if !contains {
 			found = append(found, other[i])
 		}
 	}

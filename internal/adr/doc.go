@@ -57,7 +57,7 @@
 //
 // # Other parties' servers
 //
-// The organisation may be a VEN of another server (VTN). AskUpstreams claims the servers that
+// The organisation may be a VEN of another server (VTN). PollUpstreams claims the servers that
 // are due, by moving their due time on, and polls each for its program's events, for at most a
 // minute or the time between two polls. The events are mirrored in one transaction under a
 // program of the organisation's own, which only that server changes; if it is bound, its

@@ -13,20 +13,20 @@ import (
 func readersBefore(
 	ctx context.Context,
 	tx *store.Tx,
-	was *flex.ADRObject,
+	previous *flex.ADRObject,
 	document any,
 ) ([]store.ADRSubscriber, error) {
-	if was == nil || !isReaimed(was, document.(map[string]any)) {
+	if previous == nil || !hasNewReaders(previous, document.(map[string]any)) {
 		return nil, nil
 	}
 
-	subscribers, err := tx.ADRSubscribers(ctx, was.Kind)
+	subscribers, err := tx.ADRSubscribers(ctx, previous.Kind)
 	if err != nil {
 		return nil, err
 	}
 
 	var readers []store.ADRSubscriber
-	o := Object{ADRObject: *was}
+	o := Object{ADRObject: *previous}
 	for i := range subscribers {
 		sub := &subscribers[i]
 		if sub.Business || !concerns(&sub.ADRObject, &o) {
@@ -45,26 +45,26 @@ func readersBefore(
 	return readers, nil
 }
 
-// isReaimed reports whether a document has other targets, or another program, than the object
+// hasNewReaders reports whether a document has other targets, or another program, than the object
 // that it replaces.
-func isReaimed(was *flex.ADRObject, document map[string]any) bool {
-	if was.Kind != flex.ADRProgram && was.Kind != flex.ADREvent {
+func hasNewReaders(previous *flex.ADRObject, document map[string]any) bool {
+	if previous.Kind != flex.ADRProgram && previous.Kind != flex.ADREvent {
 		return false
 	}
 
 	targets := slices.Compact(slices.Sorted(slices.Values(stringList(document["targets"]))))
-	moved := was.Kind == flex.ADREvent && document["programID"] != was.Program.String()
+	changedProgram := previous.Kind == flex.ADREvent && document["programID"] != previous.Program.String()
 
-	return moved || !slices.Equal(targets, was.Targets)
+	return changedProgram || !slices.Equal(targets, previous.Targets)
 }
 
-// notifyGone queues a DELETE notice to those who may no longer read an object, because they
+// notifyDeleted queues a DELETE notice to those who may no longer read an object, because they
 // get NotFound for it from now on. The notice has the last version that they could read. All
 // together take at most the bytes that are left.
-func notifyGone(
+func notifyDeleted(
 	ctx context.Context,
 	tx *store.Tx,
-	was *flex.ADRObject,
+	previous *flex.ADRObject,
 	readers []store.ADRSubscriber,
 	bytesLeft *int,
 ) error {
@@ -72,7 +72,7 @@ func notifyGone(
 		return nil
 	}
 
-	o, err := objectOf(was)
+	o, err := objectOf(previous)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func notifyGone(
 		return err
 	}
 
-	sent := map[string]int{}
+	sentBytes := map[string]int{}
 	for i := range readers {
 		sub := &readers[i]
 		// As after a deletion, the rest find out when they ask for it.
-		most := min(*bytesLeft/len(body), NoticesMax/NoticesShare/len(body)-sent[sub.Client])
+		most := min(*bytesLeft/len(body), NoticesMax/NoticesShare/len(body)-sentBytes[sub.Client])
 		may, err := reads(ctx, tx, sub, &o)
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func notifyGone(
 			return err
 		}
 
-		sent[sub.Client] += n
+		sentBytes[sub.Client] += n
 		*bytesLeft -= n * len(body)
 	}
 

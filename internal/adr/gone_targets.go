@@ -8,13 +8,13 @@ import (
 	"flexd/internal/store"
 )
 
-// lostMax is the most programs, and the most events, about which a VEN is notified that it may
+// formerReadersMax is the most programs, and the most events, about which a VEN is notified that it may
 // no longer read them because its own targets changed. It learns about the rest when it reads.
-const lostMax = 1000
+const formerReadersMax = 1000
 
 // readable is a program or an event, and the subscriptions of a VEN that may read it.
 type readable struct {
-	of      flex.ADRObject
+	object  flex.ADRObject
 	readers []store.ADRSubscriber
 }
 
@@ -24,10 +24,10 @@ type readable struct {
 func readableBefore(
 	ctx context.Context,
 	tx *store.Tx,
-	was *flex.ADRObject,
+	previous *flex.ADRObject,
 	document map[string]any,
 ) ([]readable, error) {
-	if was == nil || !losesTargets(was, document) {
+	if previous == nil || !losesTargets(previous, document) {
 		return nil, nil
 	}
 
@@ -35,7 +35,7 @@ func readableBefore(
 	for _, kind := range []flex.ADRKind{flex.ADRProgram, flex.ADREvent} {
 		subscribers, err := tx.ADRSubscribers(ctx, kind)
 		subscribers = slices.DeleteFunc(subscribers, func(s store.ADRSubscriber) bool {
-			return s.Business || s.Client != was.Client
+			return s.Business || s.Client != previous.Client
 		})
 		if err != nil {
 			return nil, err
@@ -46,9 +46,9 @@ func readableBefore(
 
 		objects, err := tx.ADRObjects(ctx, flex.ADRSearch{
 			Kind:      kind,
-			VisibleTo: was.Client,
+			VisibleTo: previous.Client,
 			Active:    true,
-			Limit:     lostMax,
+			Limit:     formerReadersMax,
 		})
 		if err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func readableBefore(
 			readers := slices.DeleteFunc(slices.Clone(subscribers), func(s store.ADRSubscriber) bool {
 				return !concerns(&s.ADRObject, &o)
 			})
-			found = append(found, readable{of: o.ADRObject, readers: readers})
+			found = append(found, readable{object: o.ADRObject, readers: readers})
 		}
 	}
 
@@ -68,32 +68,32 @@ func readableBefore(
 
 // losesTargets reports whether a document removes targets from the VEN or resource that it
 // replaces, or changes its client.
-func losesTargets(was *flex.ADRObject, document map[string]any) bool {
-	if was.Kind != flex.ADRVEN && was.Kind != flex.ADRResource {
+func losesTargets(previous *flex.ADRObject, document map[string]any) bool {
+	if previous.Kind != flex.ADRVEN && previous.Kind != flex.ADRResource {
 		return false
 	}
 
-	client, given := document["clientID"]
-	if given && client != was.Client {
+	client, hasClient := document["clientID"]
+	if hasClient && client != previous.Client {
 		return true
 	}
 
 	targets := stringList(document["targets"])
 
-	return slices.ContainsFunc(was.Targets, func(t string) bool {
+	return slices.ContainsFunc(previous.Targets, func(t string) bool {
 		return !slices.Contains(targets, t)
 	})
 }
 
-// notifyLost queues DELETE notices about those objects that their readers may no longer read.
-func notifyLost(
+// notifyFormerReaders queues DELETE notices about those objects that their readers may no longer read.
+func notifyFormerReaders(
 	ctx context.Context,
 	tx *store.Tx,
 	before []readable,
 ) error {
 	bytesLeft := NoticesMax / NoticesShare // as one VEN may be sent of a change
 	for i := range before {
-		err := notifyGone(ctx, tx, &before[i].of, before[i].readers, &bytesLeft)
+		err := notifyDeleted(ctx, tx, &before[i].object, before[i].readers, &bytesLeft)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func dropWithTargets(
 	tx *store.Tx,
 	o *flex.ADRObject,
 ) error {
-	mine, err := readableBefore(ctx, tx, o, nil)
+	readers, err := readableBefore(ctx, tx, o, nil)
 	if err != nil {
 		return err
 	}
@@ -118,5 +118,5 @@ func dropWithTargets(
 		return err
 	}
 
-	return notifyLost(ctx, tx, mine)
+	return notifyFormerReaders(ctx, tx, readers)
 }

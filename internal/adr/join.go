@@ -26,15 +26,15 @@ const (
 
 // register registers the VEN with the server, and the fleet as its one resource.
 func (r *remote) register(ctx context.Context) error {
-	if !r.of.KnownAt.IsZero() {
+	if !r.upstream.KnownAt.IsZero() {
 		return nil
 	}
 
 	ven, err := r.findOrMake(ctx, "/vens", url.Values{
-		"venName": {r.of.Name},
+		"venName": {r.upstream.Name},
 	}, map[string]any{
 		"objectType": "VEN_VEN_REQUEST",
-		"venName":    r.of.Name,
+		"venName":    r.upstream.Name,
 	})
 	if err != nil {
 		return err
@@ -42,14 +42,14 @@ func (r *remote) register(ctx context.Context) error {
 
 	_, err = r.findOrMake(ctx, "/resources", url.Values{
 		"venID":        {ven},
-		"resourceName": {r.of.Name},
+		"resourceName": {r.upstream.Name},
 	}, map[string]any{
 		"objectType":   "VEN_RESOURCE_REQUEST",
 		"venID":        ven,
-		"resourceName": r.of.Name,
+		"resourceName": r.upstream.Name,
 	})
 	if err == nil {
-		r.of.KnownAt = r.DB.Now()
+		r.upstream.KnownAt = r.DB.Now()
 	}
 
 	return err
@@ -66,7 +66,7 @@ func (r *remote) findOrMake(
 		ID string `json:"id"`
 	}
 
-	_, err := r.ask(ctx, "GET", path+"?"+search.Encode(), nil, &found, 200)
+	_, err := r.do(ctx, "GET", path+"?"+search.Encode(), nil, &found, 200)
 	if err != nil {
 		return "", err
 	}
@@ -83,16 +83,16 @@ func (r *remote) make(
 	path string,
 	document map[string]any,
 ) (string, error) {
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
 
-	_, err := r.ask(ctx, "POST", path, document, &made, 200, 201)
+	_, err := r.do(ctx, "POST", path, document, &created, 200, 201)
 	if err != nil {
 		return "", err
 	}
 
-	if _, err := id.take("id", made.ID); err != nil {
+	if _, err := id.normalise("id", created.ID); err != nil {
 		return "", flex.Fail(
 			flex.Unavailable,
 			"POST %s: what was made has no id: %v",
@@ -101,20 +101,20 @@ func (r *remote) make(
 		)
 	}
 
-	return made.ID, nil
+	return created.ID, nil
 }
 
 // subscribe subscribes to the events of the program, if the server can reach this flexd.
 func (r *remote) subscribe(ctx context.Context) error {
-	u, now := r.of, r.DB.Now()
-	fresh := now.Before(u.SubscribedAt.Add(subscriptionCheck))
-	if u.Callback == "" || fresh {
+	u, now := r.upstream, r.DB.Now()
+	checkedRecently := now.Before(u.SubscribedAt.Add(subscriptionCheck))
+	if u.Callback == "" || checkedRecently {
 		return nil
 	}
 
 	status, err := 404, error(nil)
 	if u.Subscription != "" {
-		status, err = r.ask(ctx, "GET", subscriptionPath(u), nil, nil, 200, 404)
+		status, err = r.do(ctx, "GET", subscriptionPath(u), nil, nil, 200, 404)
 	}
 
 	if err == nil && status == 404 {
@@ -150,17 +150,17 @@ func subscriptionTo(u *store.ADRUpstream) map[string]any {
 // callbackToken returns the token with which a server calls. Only a party with the client's
 // secret can compute it.
 func callbackToken(u *store.ADRUpstream) string {
-	made := hmac.New(sha256.New, []byte(u.Secret.Reveal()))
-	made.Write([]byte("callback "))
-	made.Write(u.Program.Bytes())
+	mac := hmac.New(sha256.New, []byte(u.Secret.Reveal()))
+	mac.Write([]byte("callback "))
+	mac.Write(u.Program.Bytes())
 
-	return hex.EncodeToString(made.Sum(nil))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Called makes a server be polled at once, because it called. The content of the call is not
+// HandleCallback makes a server be polled at once, because it called. The content of the call is not
 // used: a call may be late, repeated or lost, and the server's answer to a poll is not.
 // Another's token, or a program without a server, is Unauthorized.
-func (s *Service) Called(
+func (s *Service) HandleCallback(
 	ctx context.Context,
 	program flex.ADRObjectID,
 	token flex.Secret,
@@ -193,9 +193,9 @@ func (s *Service) unsubscribe(ctx context.Context, u *store.ADRUpstream) {
 		return
 	}
 
-	limited, cancel := context.WithTimeout(ctx, unsubscribeTime)
+	timeoutCtx, cancel := context.WithTimeout(ctx, unsubscribeTime)
 	defer cancel()
 
-	r := remote{Service: s, of: u}
-	_, _ = r.ask(limited, "DELETE", subscriptionPath(u), nil, nil, 200, 404) // either way it is asked no more
+	r := remote{Service: s, upstream: u}
+	_, _ = r.do(timeoutCtx, "DELETE", subscriptionPath(u), nil, nil, 200, 404) // either way it is asked no more
 }

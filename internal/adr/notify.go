@@ -76,7 +76,7 @@ func (s *Service) notifyWithin(
 	}
 
 	most := *bytesLeft
-	sent := map[string]int{} // bytes, by client
+	sentBytes := map[string]int{} // bytes, by client
 	for i := range subscribers {
 		to := &subscribers[i]
 
@@ -84,7 +84,7 @@ func (s *Service) notifyWithin(
 		// queued.
 		room := math.MaxInt
 		if !to.Business {
-			room = (most/NoticesShare - sent[to.Client]) / len(body)
+			room = (most/NoticesShare - sentBytes[to.Client]) / len(body)
 		}
 
 		if room <= 0 {
@@ -104,7 +104,7 @@ func (s *Service) notifyWithin(
 			return err
 		}
 
-		sent[to.Client] += n * len(body)
+		sentBytes[to.Client] += n * len(body)
 		*bytesLeft -= n * len(body)
 		if *bytesLeft < 0 {
 			return flex.Fail(
@@ -223,22 +223,22 @@ func concerns(sub *flex.ADRObject, o *Object) bool {
 	}
 
 	other := !sub.Program.IsZero() && program != sub.Program
-	aimed := len(sub.Targets) == 0 ||
+	matches := len(sub.Targets) == 0 ||
 		slices.ContainsFunc(sub.Targets, func(t string) bool {
 			return slices.Contains(o.Targets, t)
 		})
 
-	return !other && aimed
+	return !other && matches
 }
 
 // SendNotices sends the notices that are due. One that is not accepted is tried again with
 // growing delays for about 80 minutes. An address that does not answer delays no other.
 func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	var due []store.ADRNotice
-	var taken int
+	var claimed int
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
-		due, taken, err = all.TakeADRNotices(
+		due, claimed, err = all.TakeADRNotices(
 			ctx,
 			noticesAtOnce,
 			noticeLease,
@@ -256,16 +256,16 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 		go func() { ended <- s.sendInOrder(ctx, same) }()
 	}
 
-	var failed error
+	var errs error
 	for range groups {
-		failed = cmp.Or(failed, <-ended)
+		errs = cmp.Or(errs, <-ended)
 	}
 
-	if failed != nil {
-		return worker.Report{}, failed
+	if errs != nil {
+		return worker.Report{}, errs
 	}
 
-	return worker.Report{Did: taken, More: taken == noticesAtOnce}, nil
+	return worker.Report{Count: claimed, More: claimed == noticesAtOnce}, nil
 }
 
 // byAddress groups notices by their address, and preserves their order.
@@ -313,9 +313,9 @@ func (s *Service) sendInOrder(
 func (s *Service) sendAndNote(ctx context.Context, n store.ADRNotice) error {
 	problem, isSilent := s.silence(n.URL)
 	if !isSilent {
-		var answered bool
-		problem, answered = s.send(ctx, n)
-		if !answered {
+		var responded bool
+		problem, responded = s.send(ctx, n)
+		if !responded {
 			s.noteSilence(n.URL, problem)
 		}
 	}
@@ -343,29 +343,29 @@ type silence struct {
 
 // noteSilence records that an address did not answer, and removes the records that have ended.
 func (s *Service) noteSilence(url, problem string) {
-	s.silent.Range(func(other, _ any) bool {
+	s.silences.Range(func(other, _ any) bool {
 		s.silence(other.(string))
 		return true
 	})
 
-	s.silent.Store(url, silence{problem, s.DB.Now().Add(noticePause)})
+	s.silences.Store(url, silence{problem, s.DB.Now().Add(noticePause)})
 }
 
 // silence returns why an address is not called now, if it is paused.
 func (s *Service) silence(url string) (string, bool) {
-	kept, is := s.silent.Load(url)
-	if !is {
+	stored, found := s.silences.Load(url)
+	if !found {
 		return "", false
 	}
 
-	was := kept.(silence)
-	left := was.until.Sub(s.DB.Now())
-	if left <= 0 || left > noticePause { // the clock was set back since
-		s.silent.Delete(url)
+	previous := stored.(silence)
+	wait := previous.until.Sub(s.DB.Now())
+	if wait <= 0 || wait > noticePause { // the clock was set back since
+		s.silences.Delete(url)
 		return "", false
 	}
 
-	return was.problem, true
+	return previous.problem, true
 }
 
 // send sends a notice once. It returns the problem, "" if there was none, and whether there
@@ -415,8 +415,8 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 
 		ended, err := all.DropEndedADRSubscriptions(ctx, all.Now().Add(-endedKept))
 		r = worker.Report{
-			Did:  int(n + reports + ended),
-			More: max(n, reports) == noticesDrop,
+			Count: int(n + reports + ended),
+			More:  max(n, reports) == noticesDrop,
 		}
 
 		return err

@@ -87,8 +87,8 @@ var notOrdered = map[string]bool{
 	"CONTROL_SETPOINT":      true,
 }
 
-// wasOver is the problem of an order whose time was over when its event was written.
-const wasOver = "it was over when it came"
+// problemOver is the problem of an order whose time was over when its event was written.
+const problemOver = "it was over when it came"
 
 // repeats is the problem of an event with repeated intervals.
 const repeats = "the event's duration is longer than its intervals, and flexd does not repeat them: give each its interval"
@@ -97,10 +97,10 @@ const repeats = "the event's duration is longer than its intervals, and flexd do
 func (e *eventDocument) ordersIn(b *flex.ADRBinding, i *timedInterval) []Order {
 	var orders []Order
 	for _, p := range i.Payloads {
-		o, asks, err := orderOf(b, e, p)
+		o, isOrder, err := orderOf(b, e, p)
 		if err != nil {
 			o = Order{Problem: err.Error()}
-		} else if !asks {
+		} else if !isOrder {
 			continue
 		}
 
@@ -126,7 +126,7 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject, usual unitsOf) ([]Order
 	d.usual = usual
 
 	var orders []Order
-	intervals := d.timed(event.ModifiedAt)
+	intervals := d.timedIntervals(event.ModifiedAt)
 	first := 0 // of the orders of the interval before
 	for n, i := range intervals {
 		before := orders[first:]
@@ -135,13 +135,13 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject, usual unitsOf) ([]Order
 
 		for _, o := range d.ordersIn(b, &i) {
 			o.Event, o.Interval = event, n
-			o.time(&i, joins && goesOn(before, o.Direction))
+			o.time(&i, joins && continues(before, o.Direction))
 			o.bind(b)
 			orders = append(orders, o)
 		}
 	}
 
-	if end, looped := d.repeated(event.ModifiedAt, intervals); looped && len(orders) > 0 {
+	if end, isLooped := d.loop(event.ModifiedAt, intervals); isLooped && len(orders) > 0 {
 		orders = append(orders, Order{
 			Event:     event,
 			Interval:  len(intervals),
@@ -164,8 +164,8 @@ func (o *Order) bind(b *flex.ADRBinding) {
 // unfit reports whether a valid order will be refused when it is sent.
 func unfit(b *flex.ADRBinding, o *Order) bool {
 	if b.Kind.Limits() {
-		given := o.Direction == flex.Export && b.Kind == flex.ADRImportLimit
-		return given || o.Limit == nil || *o.Limit > flex.CapMax
+		isExport := o.Direction == flex.Export && b.Kind == flex.ADRImportLimit
+		return isExport || o.Limit == nil || *o.Limit > flex.CapMax
 	}
 
 	return o.Direction == flex.Export
@@ -188,8 +188,8 @@ func (e *eventDocument) priority() int64 {
 	return *e.Priority
 }
 
-// goesOn reports whether one of the orders, of the previous interval, is in a direction.
-func goesOn(before []Order, direction flex.Direction) bool {
+// continues reports whether one of the orders, of the previous interval, is in a direction.
+func continues(before []Order, direction flex.Direction) bool {
 	return slices.ContainsFunc(before, func(o Order) bool {
 		return o.Problem == "" && o.Direction == direction
 	})
@@ -213,7 +213,7 @@ func (o *Order) time(i *timedInterval, follows bool) {
 	case i.To.Sub(i.From) < time.Minute || !o.From.Before(o.To):
 		problem = "it is shorter than a minute"
 	case !o.To.After(o.Event.ModifiedAt):
-		problem = wasOver
+		problem = problemOver
 	}
 	if !o.From.Before(o.To) {
 		o.To = o.From.Add(time.Minute) // so that it has a time
@@ -241,7 +241,7 @@ func orderOf(
 	b *flex.ADRBinding,
 	d *eventDocument,
 	p valuesOf,
-) (o Order, asks bool, err error) {
+) (o Order, isOrder bool, err error) {
 	switch p.Type {
 	case "ALERT_GRID_EMERGENCY":
 		o.Limit = new(flex.Watts)
@@ -267,7 +267,7 @@ func orderOf(
 }
 
 // powerOrder returns the order of a payload with one power.
-func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
+func powerOrder(d *eventDocument, p valuesOf) (o Order, isOrder bool, err error) {
 	n, err := oneNumber(p)
 	if err != nil {
 		return o, false, err
@@ -358,17 +358,17 @@ func offset(
 	interval int,
 	within lengthOf,
 ) time.Duration {
-	whole := within.after(time.Unix(0, 0).UTC()).Sub(time.Unix(0, 0).UTC())
-	if whole == 0 {
+	window := within.after(time.Unix(0, 0).UTC()).Sub(time.Unix(0, 0).UTC())
+	if window == 0 {
 		return 0
 	}
 
-	size := max(whole, -whole)
-	drawn := time.Duration((binary.BigEndian.Uint64(event[8:]) +
+	size := max(window, -window)
+	random := time.Duration((binary.BigEndian.Uint64(event[8:]) +
 		uint64(interval)*0x9E3779B97F4A7C15) % uint64(size))
-	if whole < 0 {
-		return -drawn
+	if window < 0 {
+		return -random
 	}
 
-	return drawn
+	return random
 }

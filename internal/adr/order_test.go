@@ -146,7 +146,7 @@ func TestReported(t *testing.T) {
 	}
 	orders[7].State = store.ADRWithdrawn
 
-	_, kept, outcomes := reported(flex.ADRObjectID{1}, orders, make([]*Outcome, len(orders)))
+	_, kept, outcomes := reportableOrders(flex.ADRObjectID{1}, orders, make([]*Outcome, len(orders)))
 	if len(kept) != IntervalsMax || len(outcomes) != IntervalsMax || kept[0].Interval != 1 || kept[6].Interval != 8 {
 		t.Errorf("%d orders and %d outcomes, from %d on", len(kept), len(outcomes), kept[0].Interval)
 	}
@@ -357,7 +357,7 @@ func TestReport(t *testing.T) {
 	if err := json.Unmarshal(written, &read); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reportRule.take("body", read); err != nil {
+	if _, err := reportRule.normalise("body", read); err != nil {
 		t.Error(err)
 	}
 
@@ -399,7 +399,7 @@ func TestOrders_ProgramUnits(t *testing.T) {
 func TestReport_Numbers(t *testing.T) {
 	event := eventWith(`{"intervals":[{"id":7,"payloads":[]},{"id":1,"payloads":[]}]}`)
 	orders := []store.ADROrder{{Interval: 0}, {Interval: 1}, {Interval: 1}, {Interval: 2}, {Interval: 4}}
-	found, err := numbered(orders, event)
+	found, err := outcomesByInterval(orders, event)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,9 @@ const (
 // shortBelow is the part of the power that was asked for, below which an order is short.
 const shortBelow = 0.95
 
-// reportAgain is how long after its end an order is reported again: when most meters were
+// reportDelays is how long after its end an order is reported again: when most meters were
 // read, and when late ones were.
-var reportAgain = []time.Duration{time.Hour, 6 * time.Hour, 26 * time.Hour}
+var reportDelays = []time.Duration{time.Hour, 6 * time.Hour, 26 * time.Hour}
 
 // Outcome is the result of an instruction.
 type Outcome struct {
@@ -65,17 +65,17 @@ func (s *Service) ReportOrdersOf(
 	})
 
 	var r worker.Report
-	failed := err
+	errs := err
 	for i := 0; i < len(due) && ctx.Err() == nil; i++ {
 		// it is tried again, and holds up no other
 		if err := s.reportEvent(ctx, org, due[i]); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("report on the event %s: %w", due[i], err))
+			errs = errors.Join(errs, fmt.Errorf("report on the event %s: %w", due[i], err))
 			continue
 		}
-		r.Did++
+		r.Count++
 	}
 
-	return r, failed
+	return r, errs
 }
 
 // reportEvent reports the results of one event's orders.
@@ -177,30 +177,30 @@ func sameOrders(a, b []store.ADROrder) bool {
 }
 
 // setOutcome records whether an order that is over brought the power that was asked for.
-func setOutcome(o *store.ADROrder, was *Outcome, now time.Time) {
-	carried := o.State == store.ADRSent || o.State == store.ADRShort
-	if was == nil || !carried || now.Before(o.To) {
+func setOutcome(o *store.ADROrder, previous *Outcome, now time.Time) {
+	wasSent := o.State == store.ADRSent || o.State == store.ADRShort
+	if previous == nil || !wasSent || now.Before(o.To) {
 		return
 	}
 
 	o.State, o.Problem = store.ADRSent, ""
-	brought, of := was.Expected-was.Baseline, "expected"
-	if was.NumMetered > 0 && was.NumUnmetered == 0 { // all of it was metered
-		brought, of = was.Metered-was.MeteredBaseline, "metered"
+	change, basis := previous.Expected-previous.Baseline, "expected"
+	if previous.NumMetered > 0 && previous.NumUnmetered == 0 { // all of it was metered
+		change, basis = previous.Metered-previous.MeteredBaseline, "metered"
 	}
 
-	asked := was.Asked
-	if asked < 0 {
-		asked, brought = -asked, -brought
+	requested := previous.Asked
+	if requested < 0 {
+		requested, change = -requested, -change
 	}
 
-	if float64(brought) < shortBelow*float64(asked) {
+	if float64(change) < shortBelow*float64(requested) {
 		o.State = store.ADRShort
 		o.Problem = fmt.Sprintf(
 			"%.3f of %.3f kWh were brought, as %s",
-			brought.KWh(),
-			asked.KWh(),
-			of,
+			change.KWh(),
+			requested.KWh(),
+			basis,
 		)
 	}
 }
@@ -214,7 +214,7 @@ func reportNext(o *store.ADROrder, now time.Time) time.Time {
 		return o.To
 	}
 
-	for _, after := range reportAgain {
+	for _, after := range reportDelays {
 		if at := o.To.Add(after); at.After(now) {
 			return at
 		}
@@ -233,7 +233,7 @@ func (s *Service) storeReport(
 	orders []store.ADROrder,
 	outcomes []*Outcome,
 ) error {
-	of, err := tx.ADRObject(ctx, flex.ADRSearch{
+	source, err := tx.ADRObject(ctx, flex.ADRSearch{
 		Kind: flex.ADREvent,
 		ID:   event,
 	})
@@ -241,7 +241,7 @@ func (s *Service) storeReport(
 		return nil
 	}
 	if err == nil {
-		orders, err = numbered(orders, &of)
+		orders, err = outcomesByInterval(orders, &source)
 	}
 	if err != nil {
 		return err
@@ -257,9 +257,9 @@ func (s *Service) storeReport(
 		return err
 	}
 
-	var was *flex.ADRObject
+	var previous *flex.ADRObject
 	if len(before) > 0 {
-		was = &before[0]
+		previous = &before[0]
 	}
 
 	o, err := s.save(
@@ -270,9 +270,9 @@ func (s *Service) storeReport(
 			ID:       Reporter,
 			Business: true,
 		},
-		was,
+		previous,
 		flex.ADRReport,
-		reportDocument(reported(event, orders, outcomes)),
+		reportDocument(reportableOrders(event, orders, outcomes)),
 	)
 
 	if flex.KindOf(err) == flex.Conflict { // the organisation has as many reports as it may
@@ -283,13 +283,13 @@ func (s *Service) storeReport(
 		return err
 	}
 
-	return s.notify(ctx, tx, &o, operationOf(was))
+	return s.notify(ctx, tx, &o, operationOf(previous))
 }
 
-// numbered returns orders with the interval ids of their event in place of the indexes,
+// outcomesByInterval returns orders with the interval ids of their event in place of the indexes,
 // because the author of the event knows the ids. Intervals that the event no longer has, or
 // only repeats, get ids after the highest.
-func numbered(
+func outcomesByInterval(
 	orders []store.ADROrder,
 	event *flex.ADRObject,
 ) ([]store.ADROrder, error) {
@@ -316,9 +316,9 @@ func numbered(
 	return found, nil
 }
 
-// reported returns the orders that an event's report contains: all, or as many as a report may
+// reportableOrders returns the orders that an event's report contains: all, or as many as a report may
 // have. Withdrawn ones are left out first, then the earliest.
-func reported(
+func reportableOrders(
 	event flex.ADRObjectID,
 	orders []store.ADROrder,
 	outcomes []*Outcome,
@@ -327,17 +327,17 @@ func reported(
 		return event, orders, outcomes
 	}
 
-	var kept []store.ADROrder
-	var of []*Outcome
+	var stored []store.ADROrder
+	var matching []*Outcome
 	for i := range orders {
 		if orders[i].State != store.ADRWithdrawn {
-			kept, of = append(kept, orders[i]), append(of, outcomes[i])
+			stored, matching = append(stored, orders[i]), append(matching, outcomes[i])
 		}
 	}
 
-	from := max(0, len(kept)-IntervalsMax)
+	from := max(0, len(stored)-IntervalsMax)
 
-	return event, kept[from:], of[from:]
+	return event, stored[from:], matching[from:]
 }
 
 // reportDocument returns the report about an event, with an interval for each order.
@@ -354,8 +354,8 @@ func reportDocument(
 			payloads = append(payloads, payload(problemReport, o.Problem))
 		}
 
-		if was := outcomes[i]; was != nil {
-			payloads = append(payloads, was.payloads()...)
+		if previous := outcomes[i]; previous != nil {
+			payloads = append(payloads, previous.payloads()...)
 		}
 
 		intervals = append(intervals, map[string]any{
@@ -368,7 +368,7 @@ func reportDocument(
 	}
 
 	var descriptors []any
-	for _, of := range []string{
+	for _, kind := range []string{
 		askedReport,
 		"BASELINE",
 		"USAGE_FORECAST",
@@ -377,7 +377,7 @@ func reportDocument(
 	} {
 		descriptors = append(descriptors, map[string]any{
 			"objectType":  "REPORT_PAYLOAD_DESCRIPTOR",
-			"payloadType": of,
+			"payloadType": kind,
 			"units":       "KWH",
 		})
 	}
@@ -414,6 +414,6 @@ func (o *Outcome) payloads() []any {
 	return found
 }
 
-func payload(of string, value any) map[string]any {
-	return map[string]any{"type": of, "values": []any{value}}
+func payload(kind string, value any) map[string]any {
+	return map[string]any{"type": kind, "values": []any{value}}
 }

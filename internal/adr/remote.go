@@ -27,7 +27,7 @@ const (
 // remote is another party's server as the organisation's VEN sees it.
 type remote struct {
 	*Service
-	of *store.ADRUpstream
+	upstream *store.ADRUpstream
 }
 
 // remoteToken is a token for a server.
@@ -38,22 +38,22 @@ type remoteToken struct {
 
 // token returns a token for the server: the cached one, or a new one.
 func (r *remote) token(ctx context.Context, renew bool) (string, error) {
-	known, is := r.tokens.Load(r.of.Program)
-	if is && !renew && known.(remoteToken).until.After(r.DB.Now()) {
+	known, isKnown := r.tokens.Load(r.upstream.Program)
+	if isKnown && !renew && known.(remoteToken).until.After(r.DB.Now()) {
 		return known.(remoteToken).text, nil
 	}
 
 	form := url.Values{
 		"grant_type":    {"client_credentials"},
-		"client_id":     {r.of.Client},
-		"client_secret": {r.of.Secret.Reveal()},
+		"client_id":     {r.upstream.Client},
+		"client_secret": {r.upstream.Secret.Reveal()},
 	}
 
 	a, err := r.Out.Do(
 		ctx,
 		egress.Request{
 			Method: "POST",
-			URL:    r.of.TokenURL,
+			URL:    r.upstream.TokenURL,
 			Body:   []byte(form.Encode()),
 			Header: map[string]string{
 				"Content-Type": "application/x-www-form-urlencoded",
@@ -66,12 +66,12 @@ func (r *remote) token(ctx context.Context, renew bool) (string, error) {
 		return "", flex.Fail(flex.Unavailable, "no token: %v", err)
 	}
 
-	got, err := r.readToken(a)
+	answer, err := r.readToken(a)
 	if err == nil {
-		r.tokens.Store(r.of.Program, got)
+		r.tokens.Store(r.upstream.Program, answer)
 	}
 
-	return got.text, err
+	return answer.text, err
 }
 
 // readToken reads the answer to a request for a token.
@@ -98,10 +98,10 @@ func (r *remote) readToken(a egress.Answer) (remoteToken, error) {
 	return remoteToken{answer.Token, r.DB.Now().Add(last - tokenSpare)}, nil
 }
 
-// ask makes a request, and decodes the answer into a value if its status is one of the wanted
+// do makes a request, and decodes the answer into a value if its status is one of the wanted
 // ones. Any other status is Unavailable, and returned. The status of an answer that broke off is
 // 0, as if none had come; of one that is too large it is what was answered.
-func (r *remote) ask(
+func (r *remote) do(
 	ctx context.Context,
 	method, path string,
 	body, to any,
@@ -109,7 +109,7 @@ func (r *remote) ask(
 ) (int, error) {
 	q := egress.Request{
 		Method:    method,
-		URL:       r.of.URL + path,
+		URL:       r.upstream.URL + path,
 		AnswerMax: remoteAnswerMax,
 		Header:    map[string]string{"Accept": "application/json"},
 	}
@@ -188,14 +188,14 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 	found := map[string]map[string]any{}
 	for skip := 0; ; skip += PageMax {
 		q := url.Values{
-			"programID": {r.of.Remote},
+			"programID": {r.upstream.Remote},
 			"active":    {"true"},
 			"skip":      {strconv.Itoa(skip)},
 			"limit":     {strconv.Itoa(PageMax)},
 		}
 
 		var page []map[string]any
-		_, err := r.ask(ctx, "GET", "/events?"+q.Encode(), nil, &page, 200)
+		_, err := r.do(ctx, "GET", "/events?"+q.Encode(), nil, &page, 200)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +203,7 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 		before := len(found)
 		for _, fields := range page {
 			name, _ := fields["id"].(string)
-			if _, err := id.take("id", name); err != nil {
+			if _, err := id.normalise("id", name); err != nil {
 				return nil, flex.Fail(
 					flex.Unavailable,
 					"GET /events: an event has no id: %v",
@@ -211,7 +211,7 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 				)
 			}
 
-			if fields["programID"] != r.of.Remote {
+			if fields["programID"] != r.upstream.Remote {
 				return nil, flex.Fail(
 					flex.Unavailable,
 					"GET /events: the event %q is of another program than was asked for",
@@ -236,25 +236,25 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 	}
 }
 
-// report sends the results of the server's events, as far as they changed.
-func (r *remote) report(ctx context.Context) error {
+// reportOrders sends the results of the server's events, as far as they changed.
+func (r *remote) reportOrders(ctx context.Context) error {
 	var mirrors []store.ADRMirror
 	reports := map[flex.ADRObjectID]Object{}
-	err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) error {
+	err := r.DB.Read(ctx, r.upstream.Org, func(tx *store.Tx) error {
 		var err error
-		mirrors, err = tx.ADRMirrors(ctx, r.of.Program)
+		mirrors, err = tx.ADRMirrors(ctx, r.upstream.Program)
 		if err != nil {
 			return err
 		}
 
-		kept, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		stored, err := tx.ADRObjects(ctx, flex.ADRSearch{
 			Kind:    flex.ADRReport,
-			Program: r.of.Program,
+			Program: r.upstream.Program,
 			Client:  Reporter,
 		})
 
-		for i := range kept {
-			reports[kept[i].Event], err = objectOf(&kept[i])
+		for i := range stored {
+			reports[stored[i].Event], err = objectOf(&stored[i])
 			if err != nil {
 				return err
 			}
@@ -266,11 +266,11 @@ func (r *remote) report(ctx context.Context) error {
 	}
 
 	for _, m := range mirrors {
-		of, is := reports[m.Event]
-		if !is || !of.ModifiedAt.After(m.ReportedAt) {
+		event, found := reports[m.Event]
+		if !found || !event.ModifiedAt.After(m.ReportedAt) {
 			continue
 		}
-		if one := r.reportOne(ctx, m, &of); one != nil {
+		if one := r.reportOne(ctx, m, &event); one != nil {
 			err = one
 		}
 	}
@@ -282,10 +282,10 @@ func (r *remote) report(ctx context.Context) error {
 func (r *remote) reportOne(
 	ctx context.Context,
 	m store.ADRMirror,
-	of *Object,
+	event *Object,
 ) error {
-	document := maps.Clone(of.Fields)
-	document["eventID"], document["clientName"] = m.Remote, r.of.Name
+	document := maps.Clone(event.Fields)
+	document["eventID"], document["clientName"] = m.Remote, r.upstream.Name
 
 	var err error
 	m.Report, err = r.sendReport(ctx, m.Report, nil, document)
@@ -293,9 +293,9 @@ func (r *remote) reportOne(
 		return err
 	}
 
-	m.ReportedAt = of.ModifiedAt
-	wrong := r.DB.Write(ctx, r.of.Org, func(tx *store.Tx) error {
-		if err := stillAsked(ctx, tx, r.of); err != nil {
+	m.ReportedAt = event.ModifiedAt
+	wrong := r.DB.Write(ctx, r.upstream.Org, func(tx *store.Tx) error {
+		if err := checkStillPolled(ctx, tx, r.upstream); err != nil {
 			return err
 		}
 		return tx.SetADRMirror(ctx, &m)
@@ -313,7 +313,7 @@ func (r *remote) sendReport(
 	others []string,
 	document map[string]any,
 ) (string, error) {
-	var kept struct {
+	var stored struct {
 		ID string `json:"id"`
 	}
 
@@ -328,7 +328,7 @@ func (r *remote) sendReport(
 
 	status := 404
 	if place != "" {
-		status, err = r.ask(
+		status, err = r.do(
 			ctx,
 			"PUT",
 			"/reports/"+url.PathEscape(place),
@@ -345,16 +345,16 @@ func (r *remote) sendReport(
 	}
 
 	if err == nil && status == 404 {
-		status, err = r.ask(
+		status, err = r.do(
 			ctx,
 			"POST",
 			"/reports",
 			document,
-			&kept,
+			&stored,
 			200,
 			201,
 		)
-		place = kept.ID
+		place = stored.ID
 	}
 
 	// What is refused would be refused again: the next one is sent when something has changed.
@@ -383,7 +383,7 @@ func (r *remote) placeOf(
 		}
 
 		var answer json.RawMessage
-		status, err := r.ask(
+		status, err := r.do(
 			ctx,
 			"GET",
 			"/reports?"+q.Encode(),
@@ -391,7 +391,7 @@ func (r *remote) placeOf(
 			&answer,
 			200,
 		)
-		if slices.Contains(askAgain, status) {
+		if slices.Contains(retryStatuses, status) {
 			return "", err
 		}
 
@@ -420,8 +420,8 @@ func (r *remote) placeOf(
 	return "", nil
 }
 
-// askAgain are the statuses after which a server may answer later; 0 is no answer.
-var askAgain = []int{0, 408, 429, 502, 503, 504}
+// retryStatuses are the statuses after which a server may answer later; 0 is no answer.
+var retryStatuses = []int{0, 408, 429, 502, 503, 504}
 
 // isSameReport reports whether a report is one of the event, the client and the name of another.
 func isSameReport(a, b map[string]any) bool {

@@ -33,11 +33,11 @@ const (
 // change it.
 type FleetUse struct {
 	flex.Span
-	Quality string
-	Ahead   bool           // it is to come: then the energy is planned
-	Energy  flex.WattHours // drawn
-	Less    flex.WattHours // by which less can be drawn; of a time to come alone
-	More    flex.WattHours // by which more can be drawn; likewise
+	Quality   string
+	IsFuture  bool           // it is to come: then the energy is planned
+	Energy    flex.WattHours // drawn
+	Reducible flex.WattHours // by which less can be drawn; of a time to come alone
+	More      flex.WattHours // by which more can be drawn; likewise
 }
 
 // AssetUse is the power that one asset draws in each of some spans.
@@ -95,9 +95,9 @@ type requestedReport struct {
 // reportRequestsMax is how many reports of an event are sent at most.
 const reportRequestsMax = 200
 
-// requested returns the reports that an event asks for, up to the first of its intervals
+// requestedReports returns the reports that an event asks for, up to the first of its intervals
 // without an end.
-func (e *eventDocument) requested(intervals []timedInterval) []requestedReport {
+func (e *eventDocument) requestedReports(intervals []timedInterval) []requestedReport {
 	last := 0
 	for last < len(intervals) && !intervals[last].To.IsZero() {
 		last++
@@ -211,13 +211,13 @@ func (r *reportRequest) energyOf(u *FleetUse, o *Outcome) (flex.WattHours, bool)
 	case usageReport, demandReport:
 		return u.Energy, true
 	case forecastReport:
-		return u.Energy, u.Ahead
+		return u.Energy, u.IsFuture
 	case shedReport:
-		return -u.Less, u.Ahead
+		return -u.Reducible, u.IsFuture
 	case upReport: // for the grid, up is more generation or less load
-		return u.Less, u.Ahead
+		return u.Reducible, u.IsFuture
 	case downReport:
-		return u.More, u.Ahead
+		return u.More, u.IsFuture
 
 	case deltaReport:
 		if metered {

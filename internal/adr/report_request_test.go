@@ -37,7 +37,7 @@ func TestRequested(t *testing.T) {
 			}
 
 			got := ""
-			for _, w := range d.requested(d.timed(start)) {
+			for _, w := range d.requestedReports(d.timedIntervals(start)) {
 				got += fmt.Sprint(w.at.Format("15:04 "), w.intervals, ";")
 			}
 			if got != x.want {
@@ -47,12 +47,12 @@ func TestRequested(t *testing.T) {
 	}
 
 	endless := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339)}, Intervals: []intervalDocument{{ID: 1}}, ReportRequests: []reportRequest{{Start: -1, Num: -1, Historical: true, Repeat: -1}}}
-	if got := endless.requested(endless.timed(start)); len(got) > 0 {
+	if got := endless.requestedReports(endless.timedIntervals(start)); len(got) > 0 {
 		t.Errorf("of an event without an end: %+v", got)
 	}
 
 	many := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339), Length: "PT1S"}, Intervals: make([]intervalDocument, 9000), ReportRequests: []reportRequest{{Num: 1, Frequency: 1, Repeat: -1}}}
-	if got := many.requested(many.timed(start)); len(got) != reportRequestsMax {
+	if got := many.requestedReports(many.timedIntervals(start)); len(got) != reportRequestsMax {
 		t.Errorf("%d reports of one event", len(got))
 	}
 }

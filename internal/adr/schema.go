@@ -13,14 +13,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// rule says what a value of a document may be.
+// rule checks a value of a document.
 type rule interface {
-	// take returns what is kept of a value. What is wrong with it is a Malformed failure that names
-	// the place.
-	take(at string, v any) (any, error)
+	// normalise returns the value in the form in which it is stored. For a wrong value it
+	// fails as Malformed, with the place.
+	normalise(at string, v any) (any, error)
 }
 
-// wrong is a Malformed failure of a value.
+// wrong is the Malformed error for a value.
 func wrong(at, format string, args ...any) error {
 	return flex.Fail(flex.Malformed, "%s: %s", at, fmt.Sprintf(format, args...))
 }
@@ -29,10 +29,10 @@ func wrong(at, format string, args ...any) error {
 type text struct {
 	min, max int // characters; no limit if max is 0
 	oneOf    []string
-	read     func(string) (string, error) // what is kept, or what is wrong
+	read     func(string) (string, error) // returns the stored form, or an error
 }
 
-func (r text) take(at string, v any) (any, error) {
+func (r text) normalise(at string, v any) (any, error) {
 	s, ok := v.(string)
 	if !ok {
 		return nil, wrong(at, "it is no string")
@@ -68,28 +68,28 @@ func (r text) take(at string, v any) (any, error) {
 		return s, nil
 	}
 
-	kept, err := r.read(s)
+	stored, err := r.read(s)
 	if err != nil {
 		return nil, wrong(at, "%v", err)
 	}
 
-	return kept, nil
+	return stored, nil
 }
 
 // number is a number between bounds.
 type number struct {
-	whole bool
-	min   float64
-	max   float64
+	integer bool
+	min     float64
+	max     float64
 }
 
-func (r number) take(at string, v any) (any, error) {
+func (r number) normalise(at string, v any) (any, error) {
 	f, ok := v.(float64)
 	if !ok {
 		return nil, wrong(at, "it is no number")
 	}
 
-	if r.whole && f != math.Trunc(f) {
+	if r.integer && f != math.Trunc(f) {
 		return nil, wrong(at, "it is no whole number")
 	}
 
@@ -103,7 +103,7 @@ func (r number) take(at string, v any) (any, error) {
 // truth is true or false.
 type truth struct{}
 
-func (truth) take(at string, v any) (any, error) {
+func (truth) normalise(at string, v any) (any, error) {
 	if _, ok := v.(bool); !ok {
 		return nil, wrong(at, "it is neither true nor false")
 	}
@@ -112,11 +112,11 @@ func (truth) take(at string, v any) (any, error) {
 
 // list is a list of values of one rule.
 type list struct {
-	of  rule
-	max int
+	item rule
+	max  int
 }
 
-func (r list) take(at string, v any) (any, error) {
+func (r list) normalise(at string, v any) (any, error) {
 	items, ok := v.([]any)
 	if !ok {
 		return nil, wrong(at, "it is no list")
@@ -130,76 +130,76 @@ func (r list) take(at string, v any) (any, error) {
 		)
 	}
 
-	kept := make([]any, len(items))
+	stored := make([]any, len(items))
 	for i, item := range items {
-		one, err := r.of.take(fmt.Sprintf("%s[%d]", at, i), item)
+		one, err := r.item.normalise(fmt.Sprintf("%s[%d]", at, i), item)
 		if err != nil {
 			return nil, err
 		}
-		kept[i] = one
+		stored[i] = one
 	}
 
-	return kept, nil
+	return stored, nil
 }
 
 // field is a member of an object.
 type field struct {
-	name string
-	rule rule
-	must bool // it may not be left out
-	null bool // it may be null, which is as if it were left out
-	keep bool // a null is kept as one
+	name     string
+	rule     rule
+	must     bool // required
+	null     bool // null is allowed, and means that the member is missing
+	keepNull bool // null is allowed and stored
 }
 
-// object is an object of these members. Others are left out of what is kept.
+// object is an object with these members. Other members are dropped.
 type object []field
 
-func (r object) take(at string, v any) (any, error) {
-	given, ok := v.(map[string]any)
+func (r object) normalise(at string, v any) (any, error) {
+	values, ok := v.(map[string]any)
 	if !ok {
 		return nil, wrong(at, "it is no object")
 	}
 
-	kept := map[string]any{}
+	stored := map[string]any{}
 	for _, f := range r {
-		value, there := given[f.name]
+		value, present := values[f.name]
 		switch {
-		case !there && f.must:
+		case !present && f.must:
 			return nil, wrong(at, "%s is missing", f.name)
 
-		case !there:
+		case !present:
 			continue
 
-		case value == nil && f.keep:
-			kept[f.name] = nil
+		case value == nil && f.keepNull:
+			stored[f.name] = nil
 			continue
 
 		case value == nil && f.null:
 			continue
 		}
 
-		one, err := f.rule.take(at+"."+f.name, value)
+		one, err := f.rule.normalise(at+"."+f.name, value)
 		if err != nil {
 			return nil, err
 		}
 
-		kept[f.name] = one
+		stored[f.name] = one
 	}
 
-	return kept, nil
+	return stored, nil
 }
 
-// chosen is an object whose rule depends on its objectType.
-type chosen map[string]object
+// byObjectType is an object whose schema depends on its objectType.
+type byObjectType map[string]object
 
-func (r chosen) take(at string, v any) (any, error) {
-	given, ok := v.(map[string]any)
+func (r byObjectType) normalise(at string, v any) (any, error) {
+	values, ok := v.(map[string]any)
 	if !ok {
 		return nil, wrong(at, "it is no object")
 	}
 
-	named, _ := given["objectType"].(string)
-	of, ok := r[named]
+	objectType, _ := values["objectType"].(string)
+	schema, ok := r[objectType]
 	if !ok {
 		return nil, wrong(
 			at+".objectType",
@@ -207,26 +207,26 @@ func (r chosen) take(at string, v any) (any, error) {
 		)
 	}
 
-	return of.take(at, v)
+	return schema.normalise(at, v)
 }
 
 // datum is a value of a payload: a number, a string, true or false, or a point.
 type datum struct{}
 
-func (datum) take(at string, v any) (any, error) {
+func (datum) normalise(at string, v any) (any, error) {
 	switch v.(type) {
 	case string:
-		return text{}.take(at, v)
+		return text{}.normalise(at, v)
 	case float64, bool:
 		return v, nil
 	}
 
-	return object{{name: "x", rule: anyNumber, must: true}, {name: "y", rule: anyNumber, must: true}}.take(at, v)
+	return object{{name: "x", rule: anyNumber, must: true}, {name: "y", rule: anyNumber, must: true}}.normalise(at, v)
 }
 
 var idForm = regexp.MustCompile(`^[a-zA-Z0-9_-]*$`)
 
-// readID holds an object's id against its form.
+// readID checks the form of an object's id.
 func readID(s string) (string, error) {
 	if !idForm.MatchString(s) {
 		return "", fmt.Errorf("an id consists of letters, digits, _ and -")
@@ -234,13 +234,13 @@ func readID(s string) (string, error) {
 	return s, nil
 }
 
-// nowStarts are how a start says that it is now.
+// nowStarts are the values of a start that mean now.
 var nowStarts = []string{"0001-01-01", "0001-01-01T00:00:00"}
 
-// nowStart is how such a start is kept.
+// nowStart is the stored form of such a start.
 const nowStart = "0001-01-01T00:00:00Z"
 
-// readTime holds an instant against RFC 3339.
+// readTime checks an instant against RFC 3339.
 func readTime(s string) (string, error) {
 	if slices.Contains(nowStarts, s) {
 		return nowStart, nil
@@ -255,7 +255,7 @@ func readTime(s string) (string, error) {
 	return s, nil
 }
 
-// readURI holds an address against the form of a URI.
+// readURI checks the form of a URI.
 func readURI(s string) (string, error) {
 	if u, err := url.Parse(s); err != nil || u.Scheme == "" {
 		return "", fmt.Errorf("it is no URI such as https://example.com/openadr")
@@ -263,13 +263,13 @@ func readURI(s string) (string, error) {
 	return s, nil
 }
 
-// The bounds of what a document may hold.
+// The limits of a document.
 const (
 	TargetsMax   = 1_000  // of an object
 	IntervalsMax = 10_000 // of an event, or of a resource in a report
 	ItemsMax     = 1_000  // of every other list
-	// of what a subscription asks for: each operation on each kind. A change makes a notice
-	// for each that it fits, for each subscription.
+	// of a subscription's operations: each operation on each kind. A change makes a notice for
+	// each one that matches, in each subscription.
 	OperationsMax = 24
 	// characters of a text that the specification does not limit
 	TextMax  = 8_000
@@ -293,9 +293,9 @@ var (
 	instant = text{read: readTime}
 	length  = text{read: readLength}
 	whole   = number{
-		whole: true,
-		min:   -int32Max - 1,
-		max:   int32Max,
+		integer: true,
+		min:     -int32Max - 1,
+		max:     int32Max,
 	}
 	anyNumber = number{min: -math.MaxFloat64, max: math.MaxFloat64}
 	targets   = list{name, TargetsMax}
@@ -342,7 +342,7 @@ var (
 	reportDescriptor = object{
 		{name: "objectType", rule: text{oneOf: []string{"REPORT_PAYLOAD_DESCRIPTOR"}}, must: true},
 		{name: "payloadType", rule: name, must: true}, reading, units, {name: "accuracy", rule: anyNumber, null: true},
-		{name: "confidence", rule: number{whole: true, max: 100}, null: true},
+		{name: "confidence", rule: number{integer: true, max: 100}, null: true},
 	}
 	reportRequestObject = object{
 		{name: "payloadType", rule: name, must: true}, reading, units, targeted,
@@ -362,7 +362,7 @@ var programRule = object{
 	{
 		name: "payloadDescriptors",
 		rule: list{
-			chosen{
+			byObjectType{
 				"EVENT_PAYLOAD_DESCRIPTOR":  eventDescriptor,
 				"REPORT_PAYLOAD_DESCRIPTOR": reportDescriptor,
 			},
@@ -384,7 +384,7 @@ var reportRule = object{
 
 var eventRule = object{
 	{name: "programID", rule: id, must: true}, {name: "eventName", rule: free, null: true}, {name: "duration", rule: length},
-	{name: "priority", rule: number{whole: true, max: 1 << 53}, null: true}, targeted,
+	{name: "priority", rule: number{integer: true, max: 1 << 53}, null: true}, targeted,
 	{name: "reportDescriptors", rule: list{reportRequestObject, ItemsMax}, null: true},
 	{name: "payloadDescriptors", rule: list{eventDescriptor, ItemsMax}, null: true},
 	{name: "intervalPeriod", rule: period}, {name: "intervals", rule: list{interval, IntervalsMax}},
@@ -407,13 +407,13 @@ var subscriptionRule = object{
 	{name: "objectOperations", rule: list{object{
 		{name: "objects", rule: list{text{oneOf: kinds}, ItemsMax}, must: true},
 		{name: "operations", rule: list{text{oneOf: operations}, ItemsMax}, must: true},
-		{name: "callbackUrl", rule: uri, must: true}, {name: "bearerToken", rule: text{}, keep: true},
+		{name: "callbackUrl", rule: uri, must: true}, {name: "bearerToken", rule: text{}, keepNull: true},
 	}, OperationsMax}, must: true},
 }
 
-// A VEN and a resource are written in two ways: by business logic, and by the VEN itself, which
-// cannot say whose it is nor what it is targeted by.
-var venRule = chosen{
+// A VEN and a resource are written in two ways: by business logic, and by the VEN itself,
+// which cannot set its owner or its targets.
+var venRule = byObjectType{
 	"BL_VEN_REQUEST": {
 		{name: "clientID", rule: name, must: true},
 		targeted,
@@ -423,7 +423,7 @@ var venRule = chosen{
 	"VEN_VEN_REQUEST": {{name: "venName", rule: name, must: true}, attributes},
 }
 
-var resourceRule = chosen{
+var resourceRule = byObjectType{
 	"BL_RESOURCE_REQUEST": {
 		{name: "clientID", rule: name, must: true}, targeted, {name: "resourceName", rule: name, must: true}, {name: "venID", rule: id, must: true}, attributes,
 	},
@@ -434,7 +434,7 @@ var resourceRule = chosen{
 	},
 }
 
-// rules are what the documents of each kind may be.
+// rules has the schema of each kind of document.
 var rules = map[flex.ADRKind]rule{
 	flex.ADRProgram:      programRule,
 	flex.ADREvent:        eventRule,

@@ -26,7 +26,7 @@ func TestSilence_ClockSetBack(t *testing.T) {
 	const url = "https://ven.example/notices"
 	s, clock := withClock(t)
 
-	s.silent.Store(url, silence{"it did not answer", s.DB.Now().Add(noticePause)})
+	s.silences.Store(url, silence{"it did not answer", s.DB.Now().Add(noticePause)})
 	if _, silent := s.silence(url); !silent {
 		t.Error("it is called at once")
 	}
@@ -48,7 +48,7 @@ func TestSilence_Forgotten(t *testing.T) {
 	s.noteSilence("https://ven.example/3", "it did not answer")
 
 	var left []string
-	s.silent.Range(func(url, _ any) bool {
+	s.silences.Range(func(url, _ any) bool {
 		left = append(left, url.(string))
 		return true
 	})

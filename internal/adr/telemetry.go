@@ -15,30 +15,30 @@ import (
 // telemetry sends the reports that the server's events ask for, when they are due, and again
 // as late readings arrive.
 func (r *remote) telemetry(ctx context.Context) error {
-	t := telemetryRun{remote: r, sent: map[string]store.ADRTelemetry{}}
-	if err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) error {
+	t := telemetryRun{remote: r, lastSent: map[string]store.ADRTelemetry{}}
+	if err := r.DB.Read(ctx, r.upstream.Org, func(tx *store.Tx) error {
 		return t.read(ctx, tx)
 	}); err != nil || r.Fleet == nil {
 		return err
 	}
 
-	var failed error
+	var errs error
 	for i := range t.due {
 		if err := t.send(ctx, &t.due[i]); err != nil {
-			failed = err
+			errs = err
 		}
 	}
 
-	return failed
+	return errs
 }
 
 // telemetryRun has the reports that are due to a server.
 type telemetryRun struct {
 	*remote
-	now   time.Time // by the organisation's clock
-	scope flex.Scope
-	sent  map[string]store.ADRTelemetry
-	due   []dueReport
+	now      time.Time // by the organisation's clock
+	scope    flex.Scope
+	lastSent map[string]store.ADRTelemetry
+	due      []dueReport
 }
 
 // dueReport is a report to be made now.
@@ -56,23 +56,23 @@ func place(remote string, n int) string { return fmt.Sprintf("%s %d", remote, n)
 // read finds the reports that are due. A program that is not bound has no fleet to report on.
 func (t *telemetryRun) read(ctx context.Context, tx *store.Tx) error {
 	t.now = tx.Now()
-	bindings, err := tx.ADRBindings(ctx, t.of.Program)
+	bindings, err := tx.ADRBindings(ctx, t.upstream.Program)
 	if err != nil || len(bindings) == 0 {
 		return err
 	}
 
 	t.scope = bindings[0].Scope
-	sent, err := tx.ADRTelemetry(ctx, t.of.Program)
+	lastSent, err := tx.ADRTelemetry(ctx, t.upstream.Program)
 	if err != nil {
 		return err
 	}
-	for _, one := range sent {
+	for _, one := range lastSent {
 		t.noteSent(one)
 	}
 
 	events, err := tx.ADRObjects(ctx, flex.ADRSearch{
 		Kind:    flex.ADREvent,
-		Program: t.of.Program,
+		Program: t.upstream.Program,
 	})
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (t *telemetryRun) read(ctx context.Context, tx *store.Tx) error {
 		byID[events[i].ID] = &events[i]
 	}
 
-	mirrors, err := tx.ADRMirrors(ctx, t.of.Program)
+	mirrors, err := tx.ADRMirrors(ctx, t.upstream.Program)
 	for i := range mirrors {
 		e := byID[mirrors[i].Event]
 		if e == nil || err != nil {
@@ -102,7 +102,7 @@ func (t *telemetryRun) event(
 	m store.ADRMirror,
 	e *flex.ADRObject,
 ) error {
-	latest := reportAgain[len(reportAgain)-1]
+	latest := reportDelays[len(reportDelays)-1]
 	if !e.EndsAt.IsZero() && e.EndsAt.Add(2*latest).Before(tx.Now()) {
 		return nil
 	}
@@ -114,10 +114,10 @@ func (t *telemetryRun) event(
 	}
 
 	orders, err := tx.ADROrdersOf(ctx, e.ID)
-	intervals := d.timed(e.ModifiedAt)
+	intervals := d.timedIntervals(e.ModifiedAt)
 
-	for _, w := range d.requested(intervals) {
-		before, known := t.sent[place(m.Remote, w.place)]
+	for _, w := range d.requestedReports(intervals) {
+		before, known := t.lastSent[place(m.Remote, w.place)]
 		rests := known && before.Modified == m.Modified &&
 			(before.AgainAt.IsZero() || before.AgainAt.After(tx.Now()))
 
@@ -151,10 +151,10 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 
 	sum := sha256.Sum256(text)
 	next := d.before
-	next.Program, next.Remote = t.of.Program, d.mirror.Remote
+	next.Program, next.Remote = t.upstream.Program, d.mirror.Remote
 	next.Place, next.Modified = d.place, d.mirror.Modified
 	next.Sent = hex.EncodeToString(sum[:])
-	next.AgainAt = d.again(t.now)
+	next.AgainAt = d.nextDue(t.now)
 	if next.Sent != d.before.Sent || next.Report == "" {
 		next.Report, err = t.sendReport(ctx, next.Report, t.others(d), document)
 		if err != nil && !isRefused(err) {
@@ -162,8 +162,8 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 		}
 	}
 
-	wrong := t.DB.Write(ctx, t.of.Org, func(tx *store.Tx) error {
-		if err := stillAsked(ctx, tx, t.of); err != nil {
+	wrong := t.DB.Write(ctx, t.upstream.Org, func(tx *store.Tx) error {
+		if err := checkStillPolled(ctx, tx, t.upstream); err != nil {
 			return err
 		}
 		return tx.SetADRTelemetry(ctx, &next)
@@ -179,14 +179,14 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 
 // noteSent stores which report the server has.
 func (t *telemetryRun) noteSent(one store.ADRTelemetry) {
-	t.sent[place(one.Remote, one.Place)] = one
+	t.lastSent[place(one.Remote, one.Place)] = one
 }
 
 // others returns the ids of the event's other reports on the server. Several requests may give
 // their reports the same name.
 func (t *telemetryRun) others(d *dueReport) []string {
 	var ids []string
-	for _, one := range t.sent {
+	for _, one := range t.lastSent {
 		if one.Remote == d.mirror.Remote && one.Place != d.place {
 			ids = append(ids, one.Report)
 		}
@@ -195,13 +195,13 @@ func (t *telemetryRun) others(d *dueReport) []string {
 	return ids
 }
 
-// again returns when a report about a time that is over is made once more; zero for never.
-func (d *dueReport) again(now time.Time) time.Time {
+// nextDue returns when a report about a time that is over is made once more; zero for never.
+func (d *dueReport) nextDue(now time.Time) time.Time {
 	if !d.Historical {
 		return time.Time{}
 	}
 
-	for _, after := range reportAgain {
+	for _, after := range reportDelays {
 		if at := d.at.Add(after); at.After(now) {
 			return at
 		}
@@ -223,37 +223,37 @@ func (t *telemetryRun) document(
 
 	resources, err := t.assets(ctx, d, spans)
 	if err == nil && len(resources) == 0 {
-		resources, err = t.whole(ctx, d, spans)
+		resources, err = t.completeReport(ctx, d, spans)
 	}
 
 	return t.reportOf(d, resources), err
 }
 
-// whole returns the one resource of a report about the program's scope as a whole.
-func (t *telemetryRun) whole(
+// completeReport returns the one resource of a report about the program's scope as a whole.
+func (t *telemetryRun) completeReport(
 	ctx context.Context,
 	d *dueReport,
 	spans []flex.Span,
 ) ([]any, error) {
-	uses, err := t.Fleet(ctx, t.of.Org, t.scope, spans)
+	uses, err := t.Fleet(ctx, t.upstream.Org, t.scope, spans)
 	if err != nil {
 		return nil, fmt.Errorf("what the fleet used: %w", err)
 	}
 
-	outcomes, err := t.outcomes(ctx, t.of.Org, d.orders)
+	outcomes, err := t.outcomes(ctx, t.upstream.Org, d.orders)
 	if err != nil {
 		return nil, err
 	}
 
 	intervals := []any{}
 	for n, i := range d.requestedReport.intervals {
-		was := together(d.orders, outcomes, i)
-		intervals = append(intervals, d.interval(i, spans[n], &uses[n], was))
+		previous := together(d.orders, outcomes, i)
+		intervals = append(intervals, d.interval(i, spans[n], &uses[n], previous))
 	}
 
 	resource := "AGGREGATED_REPORT"
 	if !d.Aggregate {
-		resource = t.of.Name
+		resource = t.upstream.Name
 	}
 
 	return []any{map[string]any{
@@ -273,11 +273,11 @@ func (t *telemetryRun) assets(
 	d *dueReport,
 	spans []flex.Span,
 ) ([]any, error) {
-	if !t.of.PerAsset || !d.ofAssets() || t.Assets == nil {
+	if !t.upstream.PerAsset || !d.ofAssets() || t.Assets == nil {
 		return nil, nil
 	}
 
-	all, err := t.Assets(ctx, t.of.Org, t.scope, spans)
+	all, err := t.Assets(ctx, t.upstream.Org, t.scope, spans)
 	if err != nil {
 		return nil, fmt.Errorf("what each asset used: %w", err)
 	}
@@ -305,7 +305,7 @@ func (t *telemetryRun) assets(
 func (t *telemetryRun) reportOf(d *dueReport, resources []any) map[string]any {
 	return map[string]any{
 		"eventID":    d.mirror.Remote,
-		"clientName": t.of.Name,
+		"clientName": t.upstream.Name,
 		"reportName": fmt.Sprintf("%s %d", d.Type, d.place%reportRequestsMax+1),
 		"payloadDescriptors": []any{map[string]any{
 			"objectType":  "REPORT_PAYLOAD_DESCRIPTOR",
@@ -322,7 +322,7 @@ func (d *dueReport) interval(
 	i int,
 	span flex.Span,
 	u *FleetUse,
-	was *Outcome,
+	previous *Outcome,
 ) map[string]any {
 	return map[string]any{
 		"id": float64(d.intervals[i].ID),
@@ -330,7 +330,7 @@ func (d *dueReport) interval(
 			"start":    Instant(span.From),
 			"duration": fmt.Sprintf("PT%dS", span.Len()/time.Second),
 		},
-		"payloads": d.payloads(u, was),
+		"payloads": d.payloads(u, previous),
 	}
 }
 

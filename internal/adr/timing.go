@@ -9,14 +9,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// lengthForm and lengthStart are the specification's form of a length of time.
+// lengthForm and lengthStart are the specification's form of a duration.
 var lengthStart = regexp.MustCompile(`^-?P(\d|T\d)`)
 
 var lengthForm = regexp.MustCompile(
 	`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)([DW]))?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`,
 )
 
-// lengthOf is a length of time in calendar years, months and days, and in seconds.
+// lengthOf is a duration in calendar years, months and days, and in seconds.
 type lengthOf struct {
 	years   int
 	months  int
@@ -25,10 +25,10 @@ type lengthOf struct {
 	endless bool // P9999Y or longer
 }
 
-// endlessYears is the length from which on no end is meant.
+// endlessYears is the duration from which on no end is meant.
 const endlessYears = 9999
 
-// parseLength reads a length of time.
+// parseLength parses a duration.
 func parseLength(s string) (lengthOf, error) {
 	m := lengthForm.FindStringSubmatch(s)
 	if m == nil || !lengthStart.MatchString(s) {
@@ -63,42 +63,42 @@ func parseLength(s string) (lengthOf, error) {
 		sign = -1
 	}
 
-	// before the fraction, which a float of so many seconds does not have
-	whole := int64(seconds)
+	// the fraction is added separately, since a float of so many seconds would lose it
+	integer := int64(seconds)
 	l := lengthOf{
 		years:  sign * int(n[2]),
 		months: sign * int(n[3]),
 		days:   sign * int(days),
 	}
 
-	if whole >= 1<<33 { // further than a time.Duration reaches
-		l.days += sign * int(whole/86_400)
-		whole %= 86_400
+	if integer >= 1<<33 { // beyond the range of time.Duration
+		l.days += sign * int(integer/86_400)
+		integer %= 86_400
 	}
 
 	l.rest = time.Duration(
 		sign,
-	) * (time.Duration(whole)*time.Second +
+	) * (time.Duration(integer)*time.Second +
 		time.Duration((n[8]-float64(int64(n[8])))*float64(time.Second)))
 
 	return l, nil
 }
 
-// readLength holds a length of time against its form.
+// readLength checks the form of a duration.
 func readLength(s string) (string, error) {
 	_, err := parseLength(s)
 	return s, err
 }
 
-// after is the instant that is a length of time later.
+// after returns the instant that is the duration later.
 func (l lengthOf) after(t time.Time) time.Time {
 	return t.AddDate(l.years, l.months, l.days).Add(l.rest)
 }
 
-// zero reports whether it is no time at all.
+// zero reports whether the duration is zero.
 func (l lengthOf) zero() bool { return l == lengthOf{} }
 
-// eventDocument is what is looked at of an event.
+// eventDocument has the used members of an event.
 type eventDocument struct {
 	Name      string             `json:"eventName"`
 	Length    string             `json:"duration"`
@@ -132,18 +132,18 @@ type valuesOf struct {
 	Values []any  `json:"values"`
 }
 
-// timedInterval is an interval of an event with its instants.
+// timedInterval is an interval of an event with its start and end.
 type timedInterval struct {
 	ID        int
 	From, To  time.Time // To is zero without an end
 	Randomize lengthOf
-	// the place of the interval whose start is drawn for it: those that follow one another
-	// move together
+	// index of the interval whose random start applies: consecutive intervals are shifted
+	// together
 	Draw     int
 	Payloads []valuesOf
 }
 
-// begin and end are when the interval of an event begins and ends, with its start drawn at random.
+// begin and end return when the interval of an event begins and ends, with its random start.
 func (i *timedInterval) begin(event flex.ADRObjectID) time.Time {
 	return i.From.Add(offset(event, i.Draw, i.Randomize))
 }
@@ -152,17 +152,18 @@ func (i *timedInterval) end(event flex.ADRObjectID) time.Time {
 	return i.To.Add(offset(event, i.Draw, i.Randomize))
 }
 
-// timed gives the intervals of an event their instants: an interval's own, or that of the
-// event, one after the other. A start that is not given, or is said to be now, is that
-// instant. After one without an end come those alone that say themselves when they begin.
-func (e *eventDocument) timed(now time.Time) []timedInterval {
+// timedIntervals returns the intervals of an event with their start and end. An interval has
+// its own period or follows the previous one in the period of the event. A start that is
+// missing, or means now, is the given instant. After an interval without an end, only
+// intervals with a start of their own follow.
+func (e *eventDocument) timedIntervals(now time.Time) []timedInterval {
 	start, draw := e.Period.from(now), 0
 
 	var found []timedInterval
 	endless := false
 	for n, i := range e.Intervals {
 		if endless && (i.Period == nil || i.Period.Start == "") {
-			return found // nothing follows what has no end
+			return found // no interval follows one without an end
 		}
 
 		period := e.Period
@@ -187,7 +188,7 @@ func (e *eventDocument) timed(now time.Time) []timedInterval {
 			Payloads: i.Payloads,
 		}
 
-		// in its form, or left out
+		// the form was checked before; a missing one is zero
 		one.Randomize, _ = parseLength(period.Randomize)
 		length, err := parseLength(period.Length)
 		endless = err != nil || length.endless || length.zero()
@@ -202,7 +203,7 @@ func (e *eventDocument) timed(now time.Time) []timedInterval {
 	return found
 }
 
-// from is when a period begins.
+// from returns when a period begins.
 func (p *periodDocument) from(now time.Time) time.Time {
 	t, err := time.Parse(time.RFC3339, p.Start)
 	if err != nil || p.Start == nowStart {
@@ -212,9 +213,9 @@ func (p *periodDocument) from(now time.Time) time.Time {
 	return t.UTC()
 }
 
-// end is when an event is over; zero if that is not known, or never.
+// end returns when an event ends; zero if it has no known end.
 func (e *eventDocument) end(now time.Time) time.Time {
-	intervals := e.timed(now)
+	intervals := e.timedIntervals(now)
 	if l, err := parseLength(e.Length); err == nil && !l.zero() {
 		if l.endless {
 			return time.Time{}
@@ -225,7 +226,7 @@ func (e *eventDocument) end(now time.Time) time.Time {
 	return latestEnd(intervals)
 }
 
-// begin is when an event begins: as it says itself, or else its first interval.
+// begin returns when an event begins: its own start, or else that of its first interval.
 func (e *eventDocument) begin(now time.Time, intervals []timedInterval) time.Time {
 	if e.Period.Start == "" && len(intervals) > 0 {
 		return intervals[0].From
@@ -234,7 +235,7 @@ func (e *eventDocument) begin(now time.Time, intervals []timedInterval) time.Tim
 	return e.Period.from(now)
 }
 
-// latestEnd is when the last of some intervals is over; zero if one has no end.
+// latestEnd returns the latest end of some intervals; zero if one has no end.
 func latestEnd(intervals []timedInterval) time.Time {
 	var latest time.Time
 	for _, i := range intervals {
@@ -247,9 +248,9 @@ func latestEnd(intervals []timedInterval) time.Time {
 	return latest
 }
 
-// repeated reports whether an event lasts longer than its intervals, which has them repeated,
-// and when these end.
-func (e *eventDocument) repeated(
+// loop returns when an event's intervals end, and whether the event lasts longer, so that they
+// are repeated.
+func (e *eventDocument) loop(
 	now time.Time,
 	intervals []timedInterval,
 ) (time.Time, bool) {

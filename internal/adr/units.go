@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// unitsOf are units, by the payload that is in them.
+// unitsOf has units by the type of the payload.
 type unitsOf map[string]string
 
 // The kinds of descriptor that a program has.
@@ -19,18 +19,18 @@ const (
 	reportDescriptorType = "REPORT_PAYLOAD_DESCRIPTOR"
 )
 
-// usualUnits are the units that a program's descriptors name: those of its events' payloads of
-// which the event names none. A program that is being deleted has none.
+// usualUnits returns the units in a program's descriptors. They apply to payloads for which an
+// event names no unit. A program that is being deleted has none.
 func usualUnits(
 	ctx context.Context,
 	tx *store.Tx,
 	program flex.ADRObjectID,
 ) (unitsOf, error) {
-	kept, err := tx.ADRObjects(ctx, flex.ADRSearch{
+	stored, err := tx.ADRObjects(ctx, flex.ADRSearch{
 		Kind: flex.ADRProgram,
 		ID:   program,
 	})
-	if err != nil || len(kept) == 0 {
+	if err != nil || len(stored) == 0 {
 		return nil, err
 	}
 
@@ -41,7 +41,7 @@ func usualUnits(
 			Units  string `json:"units"`
 		} `json:"payloadDescriptors"`
 	}
-	if err := json.Unmarshal([]byte(kept[0].Document), &d); err != nil {
+	if err := json.Unmarshal([]byte(stored[0].Document), &d); err != nil {
 		return nil, err
 	}
 
@@ -55,8 +55,8 @@ func usualUnits(
 	return usual, nil
 }
 
-// ordersOfAll are what some events of a bound program ask of the fleet.
-func ordersOfAll(
+// ordersOfEvents returns the orders of some events of a bound program.
+func ordersOfEvents(
 	ctx context.Context,
 	tx *store.Tx,
 	b *flex.ADRBinding,
@@ -67,29 +67,29 @@ func ordersOfAll(
 		return nil, err
 	}
 
-	var wanted []Order
+	var all []Order
 	for i := range events {
 		orders, err := ordersOf(b, &events[i], usual)
 		if err != nil {
 			return nil, err
 		}
 
-		wanted = append(wanted, orders...)
+		all = append(all, orders...)
 	}
 
-	return wanted, nil
+	return all, nil
 }
 
-// descriptors are what the server's program says of its events' powers, as far as it names
-// units; unknown if the server does not have this VEN read it. One that cannot be read now is
-// Unavailable. What it says of other payloads does not matter here.
+// descriptors returns the server's descriptors of event powers that name units. They are
+// unknown if the server does not let this VEN read the program. If the program cannot be read
+// now, the error is Unavailable. Descriptors of other payloads are ignored.
 func (r *remote) descriptors(ctx context.Context) (found []any, known bool, err error) {
 	var program struct {
 		Descriptors []map[string]any `json:"payloadDescriptors"`
 	}
 
-	path := "/programs/" + url.PathEscape(r.of.Remote)
-	status, err := r.ask(ctx, "GET", path, nil, &program, 200)
+	path := "/programs/" + url.PathEscape(r.upstream.Remote)
+	status, err := r.do(ctx, "GET", path, nil, &program, 200)
 	if isRefusal(status) {
 		return nil, false, nil
 	}
@@ -97,17 +97,17 @@ func (r *remote) descriptors(ctx context.Context) (found []any, known bool, err 
 		return nil, false, err
 	}
 
-	for _, given := range program.Descriptors {
-		power, _ := given["payloadType"].(string)
-		unnamed := given["units"] == nil || given["units"] == ""
-		if given["objectType"] == reportDescriptorType || unnamed || !powerPayloads[power] {
+	for _, descriptor := range program.Descriptors {
+		power, _ := descriptor["payloadType"].(string)
+		noUnits := descriptor["units"] == nil || descriptor["units"] == ""
+		if descriptor["objectType"] == reportDescriptorType || noUnits || !powerPayloads[power] {
 			continue
 		}
 
-		one, err := eventDescriptor.take("payloadDescriptors", map[string]any{
+		one, err := eventDescriptor.normalise("payloadDescriptors", map[string]any{
 			"objectType":  eventDescriptorType,
 			"payloadType": power,
-			"units":       given["units"],
+			"units":       descriptor["units"],
 		})
 		if err != nil {
 			return nil, false, flex.Fail(flex.Unavailable, "GET %s: %v", path, err)
@@ -118,14 +118,15 @@ func (r *remote) descriptors(ctx context.Context) (found []any, known bool, err 
 	return found, true, nil
 }
 
-// isRefusal reports whether a server answers a request so each time, and not for now alone.
+// isRefusal reports whether a status is a permanent refusal of a request, and not a temporary
+// one.
 func isRefusal(status int) bool {
 	forNow := status == 408 || status == 429
 	return status/100 == 4 && !forNow
 }
 
-// nameUnits reports whether a server's events name the units of all their powers: then they
-// can be read without their program. What cannot be read at all names none that counts.
+// nameUnits reports whether a server's events name the units of all their powers. Then they
+// can be read without the program. An event that cannot be parsed counts as naming them.
 func nameUnits(found map[string]map[string]any) bool {
 	for _, fields := range found {
 		e, err := readEvent(fields)
@@ -145,18 +146,18 @@ func nameUnits(found map[string]map[string]any) bool {
 	return true
 }
 
-// storeDescriptors keeps what the server's program says of its events' payloads, if that
-// changed: its events are looked at again then.
+// storeDescriptors stores the descriptors of the server's program if they changed. A change
+// causes its events to be read again.
 func (m *mirroring) storeDescriptors(ctx context.Context, found []any) error {
-	was, err := m.tx.ADRObject(ctx, flex.ADRSearch{
+	previous, err := m.tx.ADRObject(ctx, flex.ADRSearch{
 		Kind: flex.ADRProgram,
-		ID:   m.of.Program,
+		ID:   m.upstream.Program,
 	})
 	if err != nil {
 		return err
 	}
 
-	before, err := objectOf(&was)
+	before, err := objectOf(&previous)
 	if err != nil {
 		return err
 	}
@@ -168,15 +169,15 @@ func (m *mirroring) storeDescriptors(ctx context.Context, found []any) error {
 	}
 
 	text, err := json.Marshal(document)
-	if err != nil || string(text) == was.Document {
+	if err != nil || string(text) == previous.Document {
 		return err
 	}
 
 	o, err := m.save(
 		ctx,
 		m.tx,
-		flexdOf(m.of.Org),
-		&was,
+		flexdOf(m.upstream.Org),
+		&previous,
 		flex.ADRProgram,
 		document,
 	)

@@ -50,7 +50,7 @@ func (s *Service) AddUpstream(
 	}
 
 	document := map[string]any{"programName": u.Name}
-	_, err := rules[flex.ADRProgram].take("body", document)
+	_, err := rules[flex.ADRProgram].normalise("body", document)
 	if err != nil {
 		return err
 	}
@@ -60,12 +60,12 @@ func (s *Service) AddUpstream(
 			return err
 		}
 
-		taken, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		existing, err := tx.ADRObjects(ctx, flex.ADRSearch{
 			Kind:  flex.ADRProgram,
 			Name:  u.Name,
 			Limit: 1,
 		})
-		if err == nil && len(taken) > 0 {
+		if err == nil && len(existing) > 0 {
 			err = flex.Fail(
 				flex.Conflict,
 				"another program is named %q: give another name, or remove the server that has it (flexd openadr upstream list names them)",
@@ -134,7 +134,7 @@ func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 		)
 	}
 
-	_, err := id.take("the program", u.Remote)
+	_, err := id.normalise("the program", u.Remote)
 
 	return err
 }
@@ -151,7 +151,7 @@ func flexdOf(org flex.OrgID) Client {
 // checkServer checks that a server's address may be called.
 func (s *Service) checkServer(to string) error {
 	u, err := url.Parse(to)
-	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
+	isPlain := err == nil && s.PlainHTTP && u.Scheme == "http"
 	if err != nil || u.Hostname() == "" || u.User != nil {
 		return flex.Fail(
 			flex.Malformed,
@@ -160,7 +160,7 @@ func (s *Service) checkServer(to string) error {
 		)
 	}
 
-	if u.Scheme != "https" && !plain {
+	if u.Scheme != "https" && !isPlain {
 		return flex.Fail(
 			flex.Malformed,
 			"%q must begin with https://; http:// is for private networks, where the operator allows it",
@@ -254,18 +254,18 @@ func (s *Service) dropProgram(
 		}
 	}
 
-	kept, err := tx.ADRObject(ctx, flex.ADRSearch{
+	stored, err := tx.ADRObject(ctx, flex.ADRSearch{
 		Kind: flex.ADRProgram,
 		ID:   program,
 	})
 	if err != nil {
 		return err
 	}
-	if err := checkUnused(ctx, tx, &kept); err != nil {
+	if err := checkUnused(ctx, tx, &stored); err != nil {
 		return err
 	}
 
-	o, err := objectOf(&kept)
+	o, err := objectOf(&stored)
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (s *Service) dropProgram(
 		return err
 	}
 
-	return drop(ctx, tx, &kept)
+	return drop(ctx, tx, &stored)
 }
 
 // forget deletes an event and notifies its subscribers. Its orders stay until the program's
@@ -317,58 +317,58 @@ func checkOwn(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	return err
 }
 
-// AskUpstreams polls the servers that are due for their events, and reports to them. One that
+// PollUpstreams polls the servers that are due for their events, and reports to them. One that
 // does not answer delays no other, not even one that becomes due meanwhile. It is safe to run
 // twice and on several machines.
-func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
+func (s *Service) PollUpstreams(ctx context.Context) (worker.Report, error) {
 	last := time.Now().Add(upstreamTime)
-	look := time.NewTicker(upstreamLook)
-	defer look.Stop()
+	ticker := time.NewTicker(upstreamLook)
+	defer ticker.Stop()
 
 	var r worker.Report
 	ended := make(chan error)
-	due, failed := s.dueUpstreams(ctx)
-	for asking := 0; ; {
+	due, err := s.dueUpstreams(ctx)
+	for running := 0; ; {
 		for i := range due {
 			u := &due[i]
-			s.asking.Store(u.Program, true)
+			s.polling.Store(u.Program, true)
 			go func() { ended <- s.askAndNote(ctx, u) }()
 		}
 
-		asking += len(due)
-		r.Did += len(due)
+		running += len(due)
+		r.Count += len(due)
 		due = nil
-		if asking == 0 {
-			return r, failed
+		if running == 0 {
+			return r, err
 		}
 
 		var wrong error
 		select {
 		case wrong = <-ended:
-			asking--
-		case <-look.C:
+			running--
+		case <-ticker.C:
 			if time.Now().Before(last) { // the next run asks the others
 				due, wrong = s.dueUpstreams(ctx)
 			}
 		}
 
-		failed = cmp.Or(wrong, failed)
+		err = cmp.Or(wrong, err)
 	}
 }
 
-// askUpstream copies the events of a server, and reports their results. An error of the server
+// pollUpstream copies the events of a server, and reports their results. An error of the server
 // is Unavailable or Malformed.
-func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
-	r := remote{Service: s, of: u}
+func (s *Service) pollUpstream(ctx context.Context, u *store.ADRUpstream) error {
+	r := remote{Service: s, upstream: u}
 	events, err := r.events(ctx)
 	if err != nil {
 		return err
 	}
 
 	// In another unit an event would ask for something else.
-	descriptors, known, undescribed := r.descriptors(ctx)
-	if undescribed != nil && !nameUnits(events) {
-		return undescribed
+	descriptors, known, descriptorErr := r.descriptors(ctx)
+	if descriptorErr != nil && !nameUnits(events) {
+		return descriptorErr
 	}
 
 	unread, err := s.mirror(ctx, u, events, func(m *mirroring) error {
@@ -385,7 +385,7 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 	for _, step := range []func(context.Context) error{
 		r.register,
 		r.subscribe,
-		r.report,
+		r.reportOrders,
 		r.telemetry,
 	} {
 		wrong := step(ctx)
@@ -394,14 +394,14 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 		}
 	}
 
-	return cmp.Or(err, unread, undescribed)
+	return cmp.Or(err, unread, descriptorErr)
 }
 
-// stillAsked fails if the server was removed during the poll, or its next turn has come: then
+// checkStillPolled fails if the server was removed during the poll, or its next turn has come: then
 // another poll may have stored newer events.
-func stillAsked(ctx context.Context, tx *store.Tx, u *store.ADRUpstream) error {
-	asked, err := tx.ADRUpstreams(ctx, u.Program)
-	if err == nil && (len(asked) == 0 || !asked[0].DueAt.Equal(u.DueAt)) {
+func checkStillPolled(ctx context.Context, tx *store.Tx, u *store.ADRUpstream) error {
+	upstreams, err := tx.ADRUpstreams(ctx, u.Program)
+	if err == nil && (len(upstreams) == 0 || !upstreams[0].DueAt.Equal(u.DueAt)) {
 		err = flex.Fail(
 			flex.Unavailable,
 			"its answer came too late to be kept: its turn to be asked came again, or it was removed",
@@ -426,15 +426,15 @@ func (s *Service) mirror(
 			return err
 		}
 
-		if err := stillAsked(ctx, tx, u); err != nil {
+		if err := checkStillPolled(ctx, tx, u); err != nil {
 			return err
 		}
 
 		m := mirroring{
-			Service: s,
-			tx:      tx,
-			of:      u,
-			events:  map[flex.ADRObjectID]*flex.ADRObject{},
+			Service:  s,
+			tx:       tx,
+			upstream: u,
+			events:   map[flex.ADRObjectID]*flex.ADRObject{},
 		}
 
 		if err := m.read(ctx); err != nil {
@@ -456,7 +456,7 @@ func (s *Service) mirror(
 		if err := m.reorder(ctx); err != nil {
 			return err
 		}
-		return linkAlive(ctx, tx, u.Program)
+		return noteLinkAlive(ctx, tx, u.Program)
 	})
 
 	return unread, err
@@ -465,7 +465,7 @@ func (s *Service) mirror(
 // inOrder returns the names of a server's events in the order in which they were created,
 // since of two events with one priority the newer counts.
 func inOrder(found map[string]map[string]any) []string {
-	made := func(name string) time.Time {
+	createdAt := func(name string) time.Time {
 		text, _ := found[name]["createdDateTime"].(string)
 		at, _ := time.Parse(time.RFC3339, text) // without one it is the oldest
 
@@ -473,34 +473,34 @@ func inOrder(found map[string]map[string]any) []string {
 	}
 
 	return slices.SortedFunc(maps.Keys(found), func(a, b string) int {
-		return cmp.Or(made(a).Compare(made(b)), cmp.Compare(a, b))
+		return cmp.Or(createdAt(a).Compare(createdAt(b)), cmp.Compare(a, b))
 	})
 }
 
 // mirroring is the copying of a server's events, in a transaction.
 type mirroring struct {
 	*Service
-	tx      *store.Tx
-	of      *store.ADRUpstream
-	mirrors map[string]store.ADRMirror // by the event's id there
-	events  map[flex.ADRObjectID]*flex.ADRObject
-	changed bool               // an event is new, changed or gone
-	over    []flex.ADRObjectID // those of them that are over already
+	tx          *store.Tx
+	upstream    *store.ADRUpstream
+	mirrors     map[string]store.ADRMirror // by the event's id there
+	events      map[flex.ADRObjectID]*flex.ADRObject
+	changed     bool               // an event is new, changed or gone
+	endedEvents []flex.ADRObjectID // those of them that are over already
 }
 
 // note records a stored event, whose orders are reconciled after all are stored.
 func (m *mirroring) note(o *Object) {
 	m.changed = true
 	if !o.EndsAt.IsZero() && !o.EndsAt.After(m.tx.Now()) {
-		m.over = append(m.over, o.ID)
+		m.endedEvents = append(m.endedEvents, o.ID)
 	}
 }
 
 // reorder reconciles the orders of the changed events. It is done once for all of them,
 // because each time all events of the program are compared.
 func (m *mirroring) reorder(ctx context.Context) error {
-	for _, event := range m.over {
-		if err := reconcileOrders(ctx, m.tx, m.of.Program, event); err != nil {
+	for _, event := range m.endedEvents {
+		if err := reconcileOrders(ctx, m.tx, m.upstream.Program, event); err != nil {
 			return err
 		}
 	}
@@ -509,13 +509,13 @@ func (m *mirroring) reorder(ctx context.Context) error {
 		return nil
 	}
 
-	return reconcileOrders(ctx, m.tx, m.of.Program, flex.ADRObjectID{})
+	return reconcileOrders(ctx, m.tx, m.upstream.Program, flex.ADRObjectID{})
 }
 
 func (m *mirroring) read(ctx context.Context) error {
 	events, err := m.tx.ADRObjects(ctx, flex.ADRSearch{
 		Kind:    flex.ADREvent,
-		Program: m.of.Program,
+		Program: m.upstream.Program,
 	})
 	if err != nil {
 		return err
@@ -524,9 +524,9 @@ func (m *mirroring) read(ctx context.Context) error {
 		m.events[events[i].ID] = &events[i]
 	}
 
-	kept, err := m.tx.ADRMirrors(ctx, m.of.Program)
+	stored, err := m.tx.ADRMirrors(ctx, m.upstream.Program)
 	m.mirrors = map[string]store.ADRMirror{}
-	for _, one := range kept {
+	for _, one := range stored {
 		m.mirrors[one.Remote] = one
 	}
 
@@ -577,7 +577,7 @@ func (m *mirroring) storeEvent(
 		delete(document, name) // whom it is for was that server's to say
 	}
 
-	document["programID"] = m.of.Program.String()
+	document["programID"] = m.upstream.Program.String()
 
 	text, err := json.Marshal(document)
 	if err != nil {
@@ -585,19 +585,19 @@ func (m *mirroring) storeEvent(
 	}
 
 	sum := sha256.Sum256(text)
-	kept := m.mirrors[remote]
-	was := m.events[kept.Event]
-	before := kept.Modified
-	kept.Modified = hex.EncodeToString(sum[:])
-	if was != nil && before == kept.Modified {
+	stored := m.mirrors[remote]
+	previous := m.events[stored.Event]
+	before := stored.Modified
+	stored.Modified = hex.EncodeToString(sum[:])
+	if previous != nil && before == stored.Modified {
 		return nil
 	}
 
 	o, err := m.save(
 		ctx,
 		m.tx,
-		flexdOf(m.of.Org),
-		was,
+		flexdOf(m.upstream.Org),
+		previous,
 		flex.ADREvent,
 		document,
 	)
@@ -607,14 +607,14 @@ func (m *mirroring) storeEvent(
 	}
 
 	m.note(&o)
-	if err := m.notify(ctx, m.tx, &o, operationOf(was)); err != nil {
+	if err := m.notify(ctx, m.tx, &o, operationOf(previous)); err != nil {
 		return err
 	}
 
-	kept.Program, kept.Remote = m.of.Program, remote
-	kept.Event = o.ID
+	stored.Program, stored.Remote = m.upstream.Program, remote
+	stored.Event = o.ID
 
-	return m.tx.SetADRMirror(ctx, &kept)
+	return m.tx.SetADRMirror(ctx, &stored)
 }
 
 // dropOthers deletes the events that a server no longer has, because it cancelled them or they
@@ -623,14 +623,14 @@ func (m *mirroring) dropOthers(
 	ctx context.Context,
 	found map[string]map[string]any,
 ) error {
-	for remote, kept := range m.mirrors {
-		if _, still := found[remote]; still {
+	for remote, stored := range m.mirrors {
+		if _, isListed := found[remote]; isListed {
 			continue
 		}
 
-		e := m.events[kept.Event]
-		over := e != nil && !e.EndsAt.IsZero() && !e.EndsAt.After(m.tx.Now().Add(clockSpare))
-		if over && e.EndsAt.Add(mirrorsKept).After(m.tx.Now()) {
+		e := m.events[stored.Event]
+		ended := e != nil && !e.EndsAt.IsZero() && !e.EndsAt.After(m.tx.Now().Add(clockSpare))
+		if ended && e.EndsAt.Add(mirrorsKept).After(m.tx.Now()) {
 			continue // what became of it is still to be reported
 		}
 
@@ -640,7 +640,7 @@ func (m *mirroring) dropOthers(
 				return err
 			}
 		}
-		if err := m.tx.DropADRMirror(ctx, &kept); err != nil {
+		if err := m.tx.DropADRMirror(ctx, &stored); err != nil {
 			return err
 		}
 	}

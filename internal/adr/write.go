@@ -17,17 +17,17 @@ import (
 type writing struct {
 	*Service
 	Object
-	tx     *store.Tx
-	client Client
-	was    *flex.ADRObject // nil for a new one
+	tx       *store.Tx
+	client   Client
+	previous *flex.ADRObject // nil for a new one
 }
 
 // save sets the fields that the store searches by, checks the object against the others, and
 // stores it.
 func (w *writing) save(ctx context.Context) error {
-	if w.was != nil {
-		w.ID, w.CreatedAt = w.was.ID, w.was.CreatedAt
-		w.Client = w.was.Client
+	if w.previous != nil {
+		w.ID, w.CreatedAt = w.previous.ID, w.previous.CreatedAt
+		w.Client = w.previous.Client
 	}
 
 	w.Targets = stringList(w.Fields["targets"])
@@ -50,7 +50,7 @@ func (w *writing) save(ctx context.Context) error {
 	}
 
 	w.ADRObject.Document = string(document)
-	if w.was != nil {
+	if w.previous != nil {
 		return w.tx.SetADRObject(ctx, &w.ADRObject)
 	}
 	if err := w.checkRoom(ctx); err != nil {
@@ -118,14 +118,14 @@ func stringList(v any) []string {
 	return found
 }
 
-// other returns the object that the document names in a field, if the client may read it. One
+// referenced returns the object that the document names in a field, if the client may read it. One
 // that does not exist is Malformed.
-func (w *writing) other(
+func (w *writing) referenced(
 	ctx context.Context,
 	field string,
 	kind flex.ADRKind,
 ) (flex.ADRObject, error) {
-	named := w.Fields[field].(string)
+	reference := w.Fields[field].(string)
 	missing := flex.Fail(
 		flex.Malformed,
 		"body.%s: there is no %s of this id",
@@ -133,7 +133,7 @@ func (w *writing) other(
 		strings.ToLower(string(kind)),
 	)
 
-	id, err := ParseID(named)
+	id, err := ParseID(reference)
 	if err != nil {
 		return flex.ADRObject{}, missing
 	}
@@ -152,7 +152,7 @@ func (w *writing) other(
 // free fails with Conflict if another object is found.
 func (w *writing) free(
 	ctx context.Context,
-	what string,
+	plural string,
 	q flex.ADRSearch,
 ) error {
 	q.Kind = w.Kind
@@ -163,7 +163,7 @@ func (w *writing) free(
 
 	for i := range found {
 		if found[i].ID != w.ID {
-			return flex.Fail(flex.Conflict, "another has %s", what)
+			return flex.Fail(flex.Conflict, "another has %s", plural)
 		}
 	}
 
@@ -176,12 +176,12 @@ func (w *writing) program(ctx context.Context) error {
 }
 
 func (w *writing) event(ctx context.Context) error {
-	of, err := w.other(ctx, "programID", flex.ADRProgram)
+	program, err := w.referenced(ctx, "programID", flex.ADRProgram)
 	if err != nil {
 		return err
 	}
 
-	w.Program = of.ID
+	w.Program = program.ID
 	e, err := readEvent(w.Fields)
 	w.EndsAt = e.end(w.tx.Now())
 
@@ -202,32 +202,32 @@ func readEvent(fields map[string]any) (eventDocument, error) {
 }
 
 func (w *writing) report(ctx context.Context) error {
-	of, err := w.other(ctx, "eventID", flex.ADREvent)
+	event, err := w.referenced(ctx, "eventID", flex.ADREvent)
 	if err != nil {
 		return err
 	}
 
 	w.Client, w.ClientName = w.client.ID, w.Fields["clientName"].(string)
-	w.Event, w.Program = of.ID, of.Program
+	w.Event, w.Program = event.ID, event.Program
 
 	return nil
 }
 
 func (w *writing) subscription(ctx context.Context) error {
-	if w.was == nil {
+	if w.previous == nil {
 		w.Client = w.client.ID
 	}
 
 	w.ClientName = w.Fields["clientName"].(string)
 	if w.Fields["programID"] != nil {
-		of, err := w.other(ctx, "programID", flex.ADRProgram)
+		program, err := w.referenced(ctx, "programID", flex.ADRProgram)
 		if err != nil {
 			return err
 		}
-		w.Program = of.ID
+		w.Program = program.ID
 	}
 
-	if err := w.webhooks(ctx); err != nil || w.was == nil {
+	if err := w.webhooks(ctx); err != nil || w.previous == nil {
 		return err
 	}
 
@@ -239,7 +239,7 @@ func (w *writing) subscription(ctx context.Context) error {
 // up.
 func (w *writing) moveNotices(ctx context.Context) error {
 	var before subscriptionDocument
-	if err := json.Unmarshal([]byte(w.was.Document), &before); err != nil {
+	if err := json.Unmarshal([]byte(w.previous.Document), &before); err != nil {
 		return err
 	}
 
@@ -272,7 +272,7 @@ const bearerMax = 4096
 // addresses may be called. A token that is missing stays as it was; null removes it.
 func (w *writing) webhooks(ctx context.Context) error {
 	before := map[string]flex.Secret{}
-	if w.was != nil {
+	if w.previous != nil {
 		var err error
 		before, err = w.tx.ADRTokens(ctx, w.ID)
 		if err != nil {
@@ -288,15 +288,15 @@ func (w *writing) webhooks(ctx context.Context) error {
 			return err
 		}
 
-		token, given := one["bearerToken"]
+		token, hasToken := one["bearerToken"]
 		delete(one, "bearerToken")
 		if text, isText := token.(string); isText {
 			if err := checkBearer(text); err != nil {
 				return err
 			}
 			w.Tokens[to] = flex.Secret(text)
-		} else if was, known := before[to]; known && !given {
-			w.Tokens[to] = was
+		} else if previous, known := before[to]; known && !hasToken {
+			w.Tokens[to] = previous
 		}
 
 		for _, o := range stringList(one["objects"]) {
@@ -329,7 +329,7 @@ func checkBearer(token string) error {
 func (s *Service) checkCallback(to string) error {
 	const at = "body.objectOperations.callbackUrl: "
 	u, err := url.Parse(to)
-	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
+	isPlain := err == nil && s.PlainHTTP && u.Scheme == "http"
 	if err != nil || u.Hostname() == "" || u.User != nil {
 		return flex.Fail(
 			flex.Malformed,
@@ -337,7 +337,7 @@ func (s *Service) checkCallback(to string) error {
 		)
 	}
 
-	if u.Scheme != "https" && !plain {
+	if u.Scheme != "https" && !isPlain {
 		return flex.Fail(
 			flex.Malformed,
 			at+
@@ -370,7 +370,7 @@ func (w *writing) ven(ctx context.Context) error {
 		"this clientID: a client is one VEN",
 		flex.ADRSearch{Client: w.Client},
 	)
-	if err != nil || w.was == nil || w.was.Client == w.Client {
+	if err != nil || w.previous == nil || w.previous.Client == w.Client {
 		return err
 	}
 
@@ -416,18 +416,18 @@ func (w *writing) moveResources(ctx context.Context) error {
 func (w *writing) resource(ctx context.Context) error {
 	w.Name = w.Fields["resourceName"].(string)
 	w.owner()
-	of, err := w.other(ctx, "venID", flex.ADRVEN)
+	ven, err := w.referenced(ctx, "venID", flex.ADRVEN)
 	if err != nil {
 		return err
 	}
-	if of.Client != w.Client {
+	if ven.Client != w.Client {
 		return flex.Fail(
 			flex.Malformed,
 			"body.clientID: the VEN is another client's",
 		)
 	}
 
-	w.VEN = of.ID
+	w.VEN = ven.ID
 
 	return w.free(ctx, "this resourceName", flex.ADRSearch{
 		VEN:  w.VEN,
@@ -444,12 +444,12 @@ func (w *writing) owner() {
 	}
 
 	w.Client = w.client.ID
-	if w.was != nil && len(w.was.Targets) > 0 {
-		w.Targets = w.was.Targets
-		kept := make([]any, len(w.Targets))
+	if w.previous != nil && len(w.previous.Targets) > 0 {
+		w.Targets = w.previous.Targets
+		stored := make([]any, len(w.Targets))
 		for i, target := range w.Targets {
-			kept[i] = target
+			stored[i] = target
 		}
-		w.Fields["targets"] = kept
+		w.Fields["targets"] = stored
 	}
 }

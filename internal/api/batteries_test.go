@@ -47,7 +47,7 @@ func TestBatteries(t *testing.T) {
 		today := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/todays-dispatch-schedule" }
 
 		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[],"schedule_last_updated":"2026-07-01T10:10:00Z"}`)
-		if r, err := h.server.Control.PlanBatteries(t.Context()); err != nil || r.Did != 1 {
+		if r, err := h.server.Control.PlanBatteries(t.Context()); err != nil || r.Count != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[{"start_timestamp":"2026-07-01T10:00:00Z","end_timestamp":"2026-07-02T23:00:00Z",`+

@@ -82,13 +82,13 @@ func (r *request) sameTarget(to, now time.Time) (target time.Time, again bool, e
 		return to, false, nil
 	}
 
-	noted, bad := strconv.ParseInt(string(r.key.Noted()), 10, 64)
+	noted, bad := strconv.ParseInt(string(r.key.StoredNote()), 10, 64)
 	if bad == nil {
 		return time.UnixMicro(noted).UTC(), true, nil
 	}
 
 	if to.After(now) { // else it is refused, or nothing to do
-		err = r.key.Note(r.Context(), strconv.AppendInt(nil, to.UnixMicro(), 10))
+		err = r.key.StoreNote(r.Context(), strconv.AppendInt(nil, to.UnixMicro(), 10))
 	}
 
 	return to, false, err

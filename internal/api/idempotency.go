@@ -116,7 +116,7 @@ func (s *Server) runFirst(
 		r.claim = claim
 	}
 
-	again := claim.Again()
+	again := claim.HasCommitted()
 	done := false
 	defer func() {
 		if !done { // also after a panic
@@ -181,7 +181,7 @@ func (r *request) storeAnswer(
 		return err
 	}
 
-	if err := claim.Keep(ctx, k); err != nil {
+	if err := claim.StoreAnswer(ctx, k); err != nil {
 		return fmt.Errorf("keep an answer: %w", err)
 	}
 
@@ -209,7 +209,7 @@ func storeAfterStream(
 		}
 
 		k := flex.StoredAnswer{Status: max(a.status, http.StatusOK)}
-		if err := claim.Keep(ctx, k); err != nil {
+		if err := claim.StoreAnswer(ctx, k); err != nil {
 			return fmt.Errorf("keep an answer: %w", err)
 		}
 
@@ -246,7 +246,7 @@ func answersWith[T any](r *request, form func(T) answer) func(T) answer {
 // answerToStore returns the answer as it is stored, and replaces the answer's body by those
 // bytes. They may have been committed already, with the records that the request made.
 func (r *request) answerToStore(a *answer, claim *access.KeyClaim) (flex.StoredAnswer, error) {
-	made := claim.Kept()
+	made := claim.StoredAnswer()
 	if made == nil {
 		return r.encodeToStore(a)
 	}

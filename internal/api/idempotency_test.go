@@ -186,7 +186,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		now = now.Add(store.IdempotencyLease - 1e6)
 		claim(false)
 		now = now.Add(1e6)
-		if err := db.KeepAnswer(t.Context(), claim(true), flex.StoredAnswer{Status: 200, Answer: []byte("x")}); err != nil {
+		if err := db.StoreAnswer(t.Context(), claim(true), flex.StoredAnswer{Status: 200, Answer: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -199,7 +199,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		claim(true)
 
 		// A request that outlived its lease touches nothing of the one that has the key now.
-		if err := errors.Join(db.KeepAnswer(t.Context(), late, flex.StoredAnswer{Status: 200}), db.FreeKey(t.Context(), late)); err != nil {
+		if err := errors.Join(db.StoreAnswer(t.Context(), late, flex.StoredAnswer{Status: 200}), db.FreeKey(t.Context(), late)); err != nil {
 			t.Fatal(err)
 		}
 		if k, _, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1}); flex.KindOf(err) != flex.Conflict {

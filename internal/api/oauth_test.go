@@ -80,7 +80,7 @@ func TestOAuth(t *testing.T) {
 			t.Helper()
 			c.grants = nil
 			r, err := h.server.Registry.RefreshClouds(t.Context())
-			if err != nil || r.Did != did || strings.Join(c.grants, " ") != grants {
+			if err != nil || r.Count != did || strings.Join(c.grants, " ") != grants {
 				t.Errorf("round: %+v %v %v, want %d %s", r, err, c.grants, did, grants)
 			}
 		}
@@ -173,7 +173,7 @@ func TestOAuth_LateRefresh(t *testing.T) {
 				refreshes := 0
 				refresh := func() {
 					t.Helper()
-					if r, err := h.server.Registry.RefreshClouds(t.Context()); err != nil || r.Did != 1 {
+					if r, err := h.server.Registry.RefreshClouds(t.Context()); err != nil || r.Count != 1 {
 						t.Errorf("refreshed %+v, %v", r, err)
 					}
 				}

@@ -189,9 +189,9 @@ func (s *Server) takeReadings(
 	items []wire.ReadingItem,
 	to []wire.ReadingResponse,
 ) ([]wire.ReadingResponse, error) {
-	batch := make([]reading.Given, len(items))
+	batch := make([]reading.Input, len(items))
 	for i, item := range items {
-		batch[i] = reading.Given{
+		batch[i] = reading.Input{
 			AssetID: item.AssetID,
 			Span: flex.Span{
 				From: item.StartTimestamp.Time,
@@ -207,7 +207,7 @@ func (s *Server) takeReadings(
 		}
 	}
 
-	verdicts, err := s.Reading.Take(r.Context(), r.who.Org, batch)
+	verdicts, err := s.Reading.Store(r.Context(), r.who.Org, batch)
 	if err != nil {
 		return to, err
 	}

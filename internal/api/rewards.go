@@ -176,7 +176,7 @@ func gap(g *reading.Gap) wire.Gap {
 		Day:          wire.Day(g.Day),
 		NumExpected:  g.Expected,
 		NumMissing:   g.Missing,
-		NumHeldBack:  g.Held,
+		NumHeldBack:  g.HeldBack,
 		FirstMissing: wire.At(g.First),
 		Beyond:       beyond,
 	}

@@ -27,7 +27,7 @@ func TestTanks(t *testing.T) {
 
 		at := "/entities/asset/" + tank.String() + "/schedule"
 		h.want("GET", at, "", 404, `{"detail":"asset `+tank.String()+` has no schedule yet: it is planned within a minute"}`)
-		if r, err := h.server.Control.PlanTanks(t.Context()); err != nil || r.Did != 1 {
+		if r, err := h.server.Control.PlanTanks(t.Context()); err != nil || r.Count != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 

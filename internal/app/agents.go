@@ -117,7 +117,7 @@ func (a *App) whyHalted(org flex.OrgID) func(ctx context.Context) (string, error
 	return func(ctx context.Context) (string, error) {
 		halts, err := a.Push.Halts(ctx)
 		for i := range halts {
-			if halts[i].OfAll() || halts[i].Scope == own {
+			if halts[i].IsGlobal() || halts[i].Scope == own {
 				return "by an operator", err
 			}
 		}

@@ -465,10 +465,10 @@ func TestCells_Shared(t *testing.T) {
 	if m, err := north.DB.MeterByMPAN(ctx, mpan); err != nil || !m.HalfHourly {
 		t.Errorf("the cell does not know what home's list says: %+v %v", m, err)
 	}
-	if r, err := north.Market.FetchPrices(ctx); r.Did != 1 || err != nil {
+	if r, err := north.Market.FetchPrices(ctx); r.Count != 1 || err != nil {
 		t.Errorf("prices: %+v %v", r, err)
 	}
-	if r, err := north.Market.FetchPrices(ctx); r.Did != 0 || err != nil {
+	if r, err := north.Market.FetchPrices(ctx); r.Count != 0 || err != nil {
 		t.Errorf("prices again: %+v %v", r, err)
 	}
 }

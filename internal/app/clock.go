@@ -384,11 +384,11 @@ func (adv *advance) runDue(
 			return did, fmt.Errorf("job %s: %w", j.Name, err)
 		}
 
-		if r.Did > 0 {
+		if r.Count > 0 {
 			did = true
 			clear(idle)
 		}
-		idle[j.Name] = r.Did == 0
+		idle[j.Name] = r.Count == 0
 	}
 
 	return did, nil
@@ -447,7 +447,7 @@ func (a *App) RunDue(ctx context.Context, org flex.OrgID) error {
 func (a *App) RunUntilIdle(ctx context.Context) error {
 	return untilIdle(a.jobs, func(j job) (int, error) {
 		r, err := j.Job(ctx)
-		return r.Did, err
+		return r.Count, err
 	})
 }
 

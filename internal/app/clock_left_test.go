@@ -70,7 +70,7 @@ func leftOver(t *testing.T, url string, plant func(*App)) (names []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Did > 0 && !slices.Contains(names, j.Name) {
+			if r.Count > 0 && !slices.Contains(names, j.Name) {
 				names = append(names, j.Name)
 			}
 		}

@@ -33,7 +33,7 @@ func TestAdvance_PushMakesDue(t *testing.T) {
 		s.app.jobs = append(s.app.jobs, job{&worker.Worker{Name: name}, part{
 			next: next,
 			run: func(ctx context.Context, _ flex.OrgID) (worker.Report, error) {
-				return worker.Report{Did: 1}, run(ctx)
+				return worker.Report{Count: 1}, run(ctx)
 			},
 		}})
 	}

@@ -183,16 +183,16 @@ func (s *clocked) pause(car flex.AssetID, hours int) {
 // read reports what a charger drew in the half-hours of the last day, but for the last few
 // hours, and what the battery holds.
 func (s *clocked) read(car flex.AssetID, late int, need flex.WattHours) {
-	var batch []reading.Given
+	var batch []reading.Input
 	last := flex.PeriodAt(s.at).Add(-2 * late)
 	for p := last.Add(-48); p.Before(last); p = p.Add(1) {
 		kwh := float64((int(need)+p.Start().Hour())%4) * 0.7
-		batch = append(batch, reading.Given{AssetID: car, Span: p.Span(), Label: flex.ChargerEnergy, Value: kwh})
+		batch = append(batch, reading.Input{AssetID: car, Span: p.Span(), Label: flex.ChargerEnergy, Value: kwh})
 	}
 
 	now := flex.PeriodAt(s.at).Start()
-	batch = append(batch, reading.Given{AssetID: s.battery, Span: flex.Span{From: now, To: now}, Label: flex.BatteryStateOfCharge, Value: float64(need % 100)})
-	s.must(nil, nil, second(s.app.Reading.Take(s.T.Context(), s.Org, batch)))
+	batch = append(batch, reading.Input{AssetID: s.battery, Span: flex.Span{From: now, To: now}, Label: flex.BatteryStateOfCharge, Value: float64(need % 100)})
+	s.must(nil, nil, second(s.app.Reading.Store(s.T.Context(), s.Org, batch)))
 }
 
 func second[T any](_ T, err error) error { return err }

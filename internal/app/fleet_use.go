@@ -151,10 +151,10 @@ func useOf(
 	ahead bool,
 ) adr.FleetUse {
 	use := adr.FleetUse{
-		Span:    span,
-		Ahead:   ahead,
-		Energy:  u.Energy,
-		Quality: adr.QualityEstimated,
+		Span:     span,
+		IsFuture: ahead,
+		Energy:   u.Energy,
+		Quality:  adr.QualityEstimated,
 	}
 
 	switch {
@@ -175,9 +175,9 @@ func useAhead(
 ) adr.FleetUse {
 	span.From = flex.Later(span.From, e.At)
 	use := adr.FleetUse{
-		Span:    span,
-		Ahead:   true,
-		Quality: adr.QualityMissing,
+		Span:     span,
+		IsFuture: true,
+		Quality:  adr.QualityMissing,
 	}
 
 	around := windowAround(e, span)
@@ -196,7 +196,7 @@ func useAhead(
 	}
 	b, h := &around.Batteries, &around.Heaters
 	use.Energy = part(around.Planned + b.Planned + h.Planned)
-	use.Less = part(around.Planned - around.Least + b.Planned - b.Least + h.Planned - h.Least)
+	use.Reducible = part(around.Planned - around.Least + b.Planned - b.Least + h.Planned - h.Least)
 	use.More = part(around.Most - around.Planned + b.Most - b.Planned + h.Most - h.Planned)
 
 	return use

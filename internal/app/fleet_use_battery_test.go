@@ -19,7 +19,7 @@ func TestUseAhead_Devices(t *testing.T) {
 		Heaters: grid.DeviceWindow{Planned: 1000, Most: 1500},
 	}}}
 
-	want := adr.FleetUse{Span: hour, Quality: adr.QualityOK, Ahead: true, Energy: 0, Less: 3000, More: 10_500}
+	want := adr.FleetUse{Span: hour, Quality: adr.QualityOK, IsFuture: true, Energy: 0, Reducible: 3000, More: 10_500}
 	if got := useAhead(e, hour); got != want {
 		t.Errorf("%+v, not %+v", got, want)
 	}

@@ -50,7 +50,7 @@ func TestFleetUse(t *testing.T) {
 
 			for i, sum := range uses(spans...) {
 				a, b := found[0].Uses[i], found[1].Uses[i]
-				if a.Energy+b.Energy != sum.Energy || a.Ahead != sum.Ahead || a.Span != spans[i] || a.Quality != quality {
+				if a.Energy+b.Energy != sum.Energy || a.IsFuture != sum.IsFuture || a.Span != spans[i] || a.Quality != quality {
 					t.Errorf("%v: %+v and %+v, in all %+v", spans[i], a, b, sum)
 				}
 			}
@@ -59,11 +59,11 @@ func TestFleetUse(t *testing.T) {
 
 		ahead := uses(at(five, eleven), at(ten, eleven), at(ten+5, ten+20), at(five, five+3*1440), at(16*60, five))
 		whole := ahead[0]
-		if whole.Energy != 29_600 || whole.Less != 0 || whole.More != 0 || !whole.From.Equal(s.at) || whole.Quality != adr.QualityOK || !whole.Ahead {
+		if whole.Energy != 29_600 || whole.Reducible != 0 || whole.More != 0 || !whole.From.Equal(s.at) || whole.Quality != adr.QualityOK || !whole.IsFuture {
 			t.Errorf("until ready-by: %+v", whole)
 		}
 		hour := ahead[1]
-		if hour.Energy+hour.More != 14_800 || hour.Energy != hour.Less || hour.Quality != adr.QualityOK {
+		if hour.Energy+hour.More != 14_800 || hour.Energy != hour.Reducible || hour.Quality != adr.QualityOK {
 			t.Errorf("the last hour, which can be left out and can be used in full: %+v", hour)
 		}
 
@@ -78,7 +78,7 @@ func TestFleetUse(t *testing.T) {
 		}
 
 		s.advance(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
-		if past := uses(at(five, eleven))[0]; past.Ahead || past.Energy != 29_600 || past.Quality != adr.QualityEstimated {
+		if past := uses(at(five, eleven))[0]; past.IsFuture || past.Energy != 29_600 || past.Quality != adr.QualityEstimated {
 			t.Errorf("by plan, as no meter was read: %+v", past)
 		}
 		each(adr.QualityEstimated, at(five, eleven), at(ten, eleven))

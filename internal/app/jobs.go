@@ -182,7 +182,7 @@ func (a *App) addSettlement() {
 func (a *App) addOpenADR() {
 	a.add("openadr notices", 10*time.Second, store.WakeOpenADR, a.ADR.SendNotices,
 		skipsAdvance("subscribers are notified by the true clock"))
-	a.add("openadr servers", 5*time.Second, noTopic, a.ADR.AskUpstreams,
+	a.add("openadr servers", 5*time.Second, noTopic, a.ADR.PollUpstreams,
 		skipsAdvance("other parties' servers are asked by the true clock"))
 	a.add("old openadr notices", time.Hour, noTopic, a.ADR.Purge,
 		skipsAdvance("notices are kept by the true clock"))

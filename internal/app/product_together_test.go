@@ -132,8 +132,8 @@ func TestProduct_LateSite(t *testing.T) {
 		id := s.imports(productOf("DFS-1", nil)).ID
 		_, _, err := s.app.Products.Answer(t.Context(), s.Org, id, home, true, "household")
 		s.must(nil, nil, err)
-		if r, err := s.app.Products.InviteLateOf(t.Context(), s.Org); err != nil || r.Did != 0 {
-			t.Errorf("%d invited again, %v", r.Did, err)
+		if r, err := s.app.Products.InviteLateOf(t.Context(), s.Org); err != nil || r.Count != 0 {
+			t.Errorf("%d invited again, %v", r.Count, err)
 		}
 
 		late := []flex.SiteID{s.Site(flex.FullScheduleMethod), s.Site(flex.FullScheduleMethod)}
@@ -156,8 +156,8 @@ func TestProduct_LateSite(t *testing.T) {
 
 		s.advance(time.Date(2026, 1, 15, 17, 10, 0, 0, time.UTC), time.Hour) // answers end
 		s.Asset(s.Site(flex.FullScheduleMethod), flex.Charger, 7400)
-		if r, err := s.app.Products.InviteLate(t.Context()); err != nil || r.Did != 0 {
-			t.Errorf("%d invited after answers ended, %v", r.Did, err)
+		if r, err := s.app.Products.InviteLate(t.Context()); err != nil || r.Count != 0 {
+			t.Errorf("%d invited after answers ended, %v", r.Count, err)
 		}
 	})
 }

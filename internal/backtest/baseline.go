@@ -164,21 +164,21 @@ func (b *Baselines) Trial() *settle.Trial {
 	}
 
 	return &settle.Trial{
-		Metering: settle.Boundary,
-		Metered:  daysOf(home),
-		Home:     daysOf(b.Load),
-		Shown:    daysOf(shown),
-		From:     b.From,
-		To:       b.To,
-		First:    b.First,
-		Last:     b.Last,
+		Metering:    settle.Boundary,
+		Metered:     daysOf(home),
+		Home:        daysOf(b.Load),
+		PlannedCars: daysOf(shown),
+		From:        b.From,
+		To:          b.To,
+		First:       b.First,
+		Last:        b.Last,
 	}
 }
 
 // addTo adds what the car drew in the stay, and what the baseline takes of its plan.
 func (s *CarStay) addTo(car, shown forecast.Series, charger flex.Watts) {
 	stay := settle.Stay{Span: s.Span}
-	stay.Plan = stay.At(charger)
+	stay.Plan = stay.FullPowerPlan(charger)
 	first, left := flex.PeriodAt(s.From), s.Energy
 
 	for i := range stay.Plan {
@@ -189,7 +189,7 @@ func (s *CarStay) addTo(car, shown forecast.Series, charger flex.Watts) {
 		stay.Drawn, stay.Fastest = stay.Drawn+drew, max(stay.Fastest, drew)
 	}
 
-	for i, e := range stay.Shown() {
+	for i, e := range stay.SupportedPlan() {
 		shown[first.Add(i)] += e
 	}
 }

@@ -178,7 +178,7 @@ func (s *Service) CloseDueOf(
 
 	did, err := s.closeMonthDue(ctx, o)
 
-	return worker.Report{Did: did}, err
+	return worker.Report{Count: did}, err
 }
 
 // NextClose returns when a month of the organisation is closed automatically next. If one is

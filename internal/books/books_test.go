@@ -277,8 +277,8 @@ func TestCloseDue(t *testing.T) {
 		o.earn("a", "2026-09-05", 200)
 		due := func(want int) {
 			t.Helper()
-			if report, err := o.books.CloseDue(t.Context()); err != nil || report.Did != want {
-				t.Errorf("closed %d months, want %d: %v", report.Did, want, err)
+			if report, err := o.books.CloseDue(t.Context()); err != nil || report.Count != want {
+				t.Errorf("closed %d months, want %d: %v", report.Count, want, err)
 			}
 		}
 

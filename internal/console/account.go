@@ -37,18 +37,18 @@ type accountPage struct {
 func (s *Server) account(r *request) (view, error) {
 	sessions, err := s.Access.SessionsOf(
 		r.Context(),
-		r.who.ID,
+		r.operator.ID,
 		s.sessionOf(r.Request),
 	)
 
 	p := accountPage{
-		Name:        r.who.Name,
-		Role:        r.who.Role,
-		Permissions: r.who.Role.Permissions(),
+		Name:        r.operator.Name,
+		Role:        r.operator.Role,
+		Permissions: r.operator.Role.Permissions(),
 		Sessions:    sessions,
-		TwoStep:     r.who.TwoStep,
+		TwoStep:     r.operator.TwoStep,
 		Must:        s.TwoStep,
-		SSO:         r.who.SSO,
+		SSO:         r.operator.SSO,
 
 		MayHavePasskeys: s.Access.HasPasskeys(s.passkeySite(r)),
 	}
@@ -57,12 +57,12 @@ func (s *Server) account(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p.Passkeys, err = s.Access.PasskeysOf(r.Context(), r.who.ID)
+	p.Passkeys, err = s.Access.PasskeysOf(r.Context(), r.operator.ID)
 	if err != nil {
 		return view{}, err
 	}
 
-	p.Recovery, err = s.Access.RecoveryLeft(r.Context(), r.who.ID)
+	p.Recovery, err = s.Access.RecoveryLeft(r.Context(), r.operator.ID)
 
 	return view{
 		page:   "account",
@@ -78,10 +78,10 @@ func (s *Server) endOwnSessions(r *request) (view, error) {
 		r,
 		access.Action{
 			Act:     "end operator's sessions",
-			Subject: r.who.Name,
+			Subject: r.operator.Name,
 		},
 		func() error {
-			return s.Access.EndOperatorSessions(r.Context(), r.who.Name)
+			return s.Access.EndOperatorSessions(r.Context(), r.operator.Name)
 		},
 	)
 
@@ -108,11 +108,11 @@ func (s *Server) beginTwoStep(r *request) (view, error) {
 		r,
 		access.Action{
 			Act:     "begin a second step",
-			Subject: r.who.Name,
+			Subject: r.operator.Name,
 		},
 		func() error {
 			var err error
-			setup, err = s.Access.BeginTwoStep(r.Context(), r.who)
+			setup, err = s.Access.BeginTwoStep(r.Context(), r.operator)
 			return err
 		},
 	)
@@ -169,13 +169,13 @@ func (s *Server) finishTwoStep(r *request) (view, error) {
 		r,
 		access.Action{
 			Act:     "set up a second step",
-			Subject: r.who.Name,
+			Subject: r.operator.Name,
 		},
 		func() error {
 			var err error
 			p.Recovery, err = s.Access.ConfirmTwoStep(
 				r.Context(),
-				r.who,
+				r.operator,
 				r.PostFormValue("code"),
 			)
 
@@ -200,10 +200,10 @@ func (s *Server) removeTwoStep(r *request) (view, error) {
 		r,
 		access.Action{
 			Act:     "remove a second step",
-			Subject: r.who.Name,
+			Subject: r.operator.Name,
 		},
 		func() error {
-			return s.Access.RemoveTwoStep(r.Context(), r.who.Name)
+			return s.Access.RemoveTwoStep(r.Context(), r.operator.Name)
 		},
 	)
 

@@ -58,8 +58,8 @@ var ofCars = []selection.Kind{
 
 // actChoices returns the actions in the order in which they are offered: those for an asset of
 // a type, or all for a selection, whose type is nil.
-func actChoices(of any) []actChoice {
-	t, one := of.(flex.AssetType)
+func actChoices(owners any) []actChoice {
+	t, one := owners.(flex.AssetType)
 	var choices []actChoice
 	for _, k := range selection.Kinds {
 		if one && !t.Charges() && slices.Contains(ofCars, k) {
@@ -87,7 +87,7 @@ func (s *Server) readAct(r *request) (*actsPage, error) {
 		Final:  kind.Final(),
 		action: selection.Action{Kind: kind},
 	}
-	p.cameFrom(r)
+	p.setBack(r)
 
 	if kind == selection.ChargeNow {
 		hours, err := strconv.ParseFloat(p.Hours, 64)
@@ -120,9 +120,9 @@ func (s *Server) readAct(r *request) (*actsPage, error) {
 	return p, err
 }
 
-// cameFrom stores the filters of the list from which a form was sent, so that its pages lead
+// setBack stores the filters of the list from which a form was sent, so that its pages lead
 // back there.
-func (p *actsPage) cameFrom(r *request) {
+func (p *actsPage) setBack(r *request) {
 	q := url.Values{}
 	for _, name := range assetFilters {
 		if value := r.PostFormValue(name); value != "" {
@@ -189,19 +189,19 @@ func (s *Server) doAct(r *request) (view, error) {
 		return view{}, err
 	}
 
-	typed := strings.TrimSpace(r.PostFormValue("typed"))
+	confirmation := strings.TrimSpace(r.PostFormValue("typed"))
 	if !p.Final && r.PostFormValue("sure") == "" {
 		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
 	}
 
-	of, err := s.actOwners(r, p.assets)
+	owners, err := s.actOwners(r, p.assets)
 	if err != nil {
 		return view{}, err
 	}
 
-	err = s.noteActs(r, p, of, func() error {
+	err = s.noteActs(r, p, owners, func() error {
 		var err error
-		p.Result, err = s.Selection.Do(r.Context(), p.action, p.assets, typed)
+		p.Result, err = s.Selection.Do(r.Context(), p.action, p.assets, confirmation)
 		return err
 	})
 
@@ -217,42 +217,42 @@ type actOwner struct {
 // actOwners groups selected assets by organisation. There is at least one, even if nothing is
 // selected.
 func (s *Server) actOwners(r *request, assets []flex.AssetID) ([]actOwner, error) {
-	var of []actOwner
+	var owners []actOwner
 	for _, id := range assets {
 		org, err := s.Registry.AssetOrg(r.Context(), id)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return nil, err
 		}
 
-		i := slices.IndexFunc(of, func(o actOwner) bool { return o.org == org })
+		i := slices.IndexFunc(owners, func(o actOwner) bool { return o.org == org })
 		if i < 0 {
-			i = len(of)
-			of = append(of, actOwner{org: org})
+			i = len(owners)
+			owners = append(owners, actOwner{org: org})
 		}
-		of[i].assets = append(of[i].assets, id)
+		owners[i].assets = append(owners[i].assets, id)
 	}
 
-	if len(of) == 0 {
-		of = append(of, actOwner{})
+	if len(owners) == 0 {
+		owners = append(owners, actOwner{})
 	}
 
-	return of, nil
+	return owners, nil
 }
 
 // noteActs carries out an action with an entry in the audit log of each organisation
 // concerned, which names only its own assets, because its operators may read it.
-func (s *Server) noteActs(r *request, p *actsPage, of []actOwner, do func() error) error {
-	if len(of) == 0 {
+func (s *Server) noteActs(r *request, p *actsPage, owners []actOwner, do func() error) error {
+	if len(owners) == 0 {
 		return do()
 	}
 
-	act := p.action.Act(of[0].assets)
-	act.Org = of[0].org
-	act.Who, act.Source = r.who.Name, r.from
+	act := p.action.Act(owners[0].assets)
+	act.Org = owners[0].org
+	act.Who, act.Source = r.operator.Name, r.from
 
 	return s.Access.ActWithDetail(r.Context(), act, func() (string, error) {
-		err := s.noteActs(r, p, of[1:], do)
-		own := p.Result.Of(of[0].assets)
+		err := s.noteActs(r, p, owners[1:], do)
+		own := p.Result.Of(owners[0].assets)
 		if len(own.Lines) == 0 {
 			return "", err
 		}

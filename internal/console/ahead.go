@@ -9,10 +9,11 @@ import (
 	"flexd/internal/wire"
 )
 
-// aheadKinds are what is forecast, in the order in which the page offers them.
+// aheadKinds are the kinds of forecast, in the page's order.
 var aheadKinds = []string{"turn_down", "turn_up", "load"}
 
-// aheadPage is what an organisation's fleet can do now, and on a day, with what came.
+// aheadPage shows the forecast of what an organisation's fleet can do on a day, with the
+// actual values.
 type aheadPage struct {
 	ofOrg
 	Group    string
@@ -61,7 +62,7 @@ func aheadLines(a *wire.AheadResponse, kind string) []aheadLine {
 	return lines
 }
 
-// readAhead reads what the page is asked for.
+// readAhead reads the request's parameters.
 func readAhead(r *request) (*aheadPage, error) {
 	if err := r.onlyFilters("org", "group", "gsp_group", "kind", "day"); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (s *Server) ahead(r *request) (view, error) {
 	}
 
 	if !p.Org.IsZero() {
-		if err := s.lookAhead(r, p); err != nil {
+		if err := s.readForecast(r, p); err != nil {
 			return view{}, err
 		}
 	}
@@ -122,17 +123,17 @@ func (s *Server) ahead(r *request) (view, error) {
 	}, nil
 }
 
-// lookAhead has the fleet's envelope and forecast worked out.
-func (s *Server) lookAhead(r *request, p *aheadPage) error {
+// readForecast has the fleet's envelope and forecast worked out.
+func (s *Server) readForecast(r *request, p *aheadPage) error {
 	scope := contract.ScopeOf(p.Group, p.GSPGroup)
-	shown, err := s.Grid.Page(r.Context(), p.Org, scope, p.Day)
+	page, err := s.Grid.Page(r.Context(), p.Org, scope, p.Day)
 	if err != nil {
 		return err
 	}
 
-	ahead := shown.Ahead
+	ahead := page.Ahead
 	p.Day = ahead.Day
-	p.Now = contract.Envelope(shown.Envelope, false)
+	p.Now = contract.Envelope(page.Envelope, false)
 	p.Ahead = contract.Ahead(ahead)
 	p.Lines = aheadLines(&p.Ahead, p.Kind)
 	p.Before = r.with("day", p.Day.Add(-1).String())
@@ -181,7 +182,7 @@ func optional(v *float64) any {
 	return *v
 }
 
-// offersPage lists an organisation's offers, with what was accepted and what came.
+// offersPage lists an organisation's offers, with their acceptance and the actual power.
 type offersPage struct {
 	ofOrg
 	wire.OfferPage
@@ -194,7 +195,7 @@ type offersPage struct {
 // offerLine is an offer of the page.
 type offerLine struct{ wire.Offer }
 
-// Tag is whether an offer was kept, in words; empty while its day is not over.
+// Tag says in words whether an offer was met; empty while its day is not over.
 func (l offerLine) Tag() string {
 	if l.Kept == nil {
 		return ""
@@ -257,12 +258,12 @@ func (s *Server) offers(r *request) (view, error) {
 		page:  "offers",
 		title: "Offers",
 		data:  p,
-		table: p.table(),
+		table: p.numbersOf(),
 		next:  p.Older,
 	}, nil
 }
 
-// sumOffers adds offers up by service, in the order in which they first come.
+// sumOffers adds offers up by service, in order of their first offer.
 func sumOffers(offers []wire.Offer) []offerSums {
 	at := map[string]int{}
 	var sums []offerSums
@@ -298,7 +299,7 @@ func (s *offerSums) add(o *wire.Offer) {
 	}
 }
 
-func (p *offersPage) table() *table {
+func (p *offersPage) numbersOf() *table {
 	t := &table{
 		Name: "offers",
 		Columns: []string{

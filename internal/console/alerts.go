@@ -11,7 +11,7 @@ import (
 	"flexd/internal/operations"
 )
 
-// alertsPage is what woke somebody, what would, and whom.
+// alertsPage lists sent alerts, alert rules and recipients.
 type alertsPage struct {
 	operations.AlertPage
 	Orgs   map[flex.OrgID]string
@@ -80,7 +80,7 @@ func (s *Server) alerts(r *request) (view, error) {
 		AlertPage: known,
 		Orgs:      map[flex.OrgID]string{},
 		Rests:     restChoices,
-		Some:      r.who.SomeOrgs,
+		Some:      r.operator.SomeOrgs,
 		Export:    r.exports(),
 	}
 
@@ -176,14 +176,14 @@ func (s *Server) acknowledge(r *request) (view, error) {
 		Detail:  note,
 	}
 
-	said := operations.AlertNote{
+	alertNote := operations.AlertNote{
 		Alert: id,
-		Who:   r.who.Name,
+		Who:   r.operator.Name,
 		Text:  note,
 	}
 
 	do := func() error {
-		_, err := s.Operations.Acknowledge(r.Context(), said)
+		_, err := s.Operations.Acknowledge(r.Context(), alertNote)
 		return err
 	}
 
@@ -201,7 +201,7 @@ func (s *Server) acknowledge(r *request) (view, error) {
 		do = func() error {
 			_, err := s.Operations.Snooze(
 				r.Context(),
-				said,
+				alertNote,
 				time.Duration(minutes)*time.Minute,
 			)
 

@@ -20,7 +20,7 @@ func (d *service) alert() string {
 	if err := d.server.Operations.AddRoute(d.Context(), &route); err != nil {
 		d.Fatal(err)
 	}
-	if err := d.push.Halt(d.Context(), delivery.HaltOrder{Who: operator, Reason: "a firmware fault"}); err != nil {
+	if err := d.push.Halt(d.Context(), delivery.HaltOrder{Operator: operator, Reason: "a firmware fault"}); err != nil {
 		d.Fatal(err)
 	}
 	if _, err := d.server.Operations.WatchAlerts(d.Context()); err != nil {

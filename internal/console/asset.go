@@ -61,8 +61,8 @@ func (s *Server) pastWith(
 ) (*control.Past, error) {
 	q := r.URL.Query()
 	var wrongCar, wrongBattery error
-	a.Suppose, wrongCar = carAsked(q)
-	a.Battery, wrongBattery = batteryAsked(q)
+	a.Suppose, wrongCar = readCarQuestion(q)
+	a.Battery, wrongBattery = readBatteryQuestion(q)
 
 	p, err := s.Control.Past(r.Context(), a)
 	if err != nil {
@@ -328,13 +328,13 @@ func (p *assetPage) Discharges() bool {
 
 // addRanges adds the times that can be chosen. An asset without sessions has none of a
 // session.
-func (p *assetPage) addRanges(asked, path string) {
+func (p *assetPage) addRanges(current, path string) {
 	ranges := []string{"session", "day", "week", "month"}
 	if !p.Type.Charges() {
 		ranges = ranges[1:]
 	}
 
-	p.Show = cmp.Or(asked, ranges[0])
+	p.Show = cmp.Or(current, ranges[0])
 	for _, name := range ranges {
 		p.Ranges = append(p.Ranges, crumb{name, path + "?show=" + name})
 	}
@@ -393,8 +393,8 @@ func (p *assetPage) SaysShort() bool {
 	return !known && why.SessionID == p.past.Charging.Session.ID
 }
 
-// assetWhy answers the reasons for one schedule, for the page's slider.
-func (s *Server) assetWhy(r *request) (view, error) {
+// explainSchedule answers the reasons for one schedule, for the page's slider.
+func (s *Server) explainSchedule(r *request) (view, error) {
 	a, err := pastQuery(r)
 	if err != nil {
 		return view{}, err
@@ -412,7 +412,7 @@ func (s *Server) assetWhy(r *request) (view, error) {
 	}, nil
 }
 
-// hours writes times of charging as people say them: "from 02:30 to 05:00".
+// hours writes charging times in words: "from 02:30 to 05:00".
 func hours(lines []control.Draw) string {
 	var parts []string
 	for i := 0; i < len(lines); i++ {

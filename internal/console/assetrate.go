@@ -8,16 +8,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// changeRate pins the power that an asset is planned with, or forgets what was learned of it.
+// changeRate fixes the planned power of an asset, or deletes what was learned about it.
 func (s *Server) changeRate(r *request) (view, error) {
 	id, org, err := pathID(r, "asset", s.Registry.AssetOrg)
 	if err != nil {
 		return view{}, err
 	}
 
-	done := view{to: "/console/assets/" + id.String() + "?done=rated"}
+	result := view{to: "/console/assets/" + id.String() + "?done=rated"}
 	if r.PostFormValue("act") == "reset" {
-		return done, s.act(
+		return result, s.act(
 			r,
 			access.Action{
 				Act:     "reset charging rate",
@@ -40,7 +40,7 @@ func (s *Server) changeRate(r *request) (view, error) {
 		)
 	}
 
-	return done, s.act(
+	return result, s.act(
 		r,
 		access.Action{
 			Act:     "pin charging rate",

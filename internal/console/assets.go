@@ -10,7 +10,7 @@ import (
 	"flexd/internal/selection"
 )
 
-// assetTypes are what the list can be filtered by.
+// assetTypes are the types by which the list can be filtered.
 var assetTypes = []flex.AssetType{
 	flex.Charger,
 	flex.ElectricVehicle,
@@ -193,7 +193,7 @@ func cursor(id, key, sort string) string {
 	return id + ":" + key
 }
 
-// cutCursor takes a cursor apart.
+// cutCursor splits a cursor into its parts.
 func cutCursor(text, sort string) (id, key string) {
 	if sort == "" {
 		return text, ""

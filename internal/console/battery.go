@@ -41,7 +41,7 @@ type batteryComparison struct {
 	Saves    float64        `json:"saves_difference_pence"`
 }
 
-// batteryFigures are what matters of a battery's plan.
+// batteryFigures are the main figures of a battery's plan.
 type batteryFigures struct {
 	Pays   float64 `json:"pays_pence"`
 	Wears  float64 `json:"wear_pence"` // which nobody pays
@@ -61,7 +61,7 @@ func figuresOfBattery(w control.BatteryWhy) batteryFigures {
 	}
 }
 
-// batteryDraws is what the battery is expected to draw, in kilowatts.
+// batteryDraws returns the expected power of the battery, in kilowatts.
 func batteryDraws(w *control.BatteryWhy) []control.Draw {
 	var draws []control.Draw
 	for i, power := range w.Powers() {
@@ -77,16 +77,16 @@ func batteryDraws(w *control.BatteryWhy) []control.Draw {
 // batteryPlan is what a battery was asked for by dispatches up to now, and by its plan from
 // then on.
 func batteryPlan(p *control.Past) []control.Draw {
-	var ahead []control.Draw
+	var forecast []control.Draw
 	if p.Battery != nil {
-		ahead = batteryDraws(p.Battery)
+		forecast = batteryDraws(p.Battery)
 	}
 
 	var draws []control.Draw
 	for _, o := range p.Asked() {
 		span := o.Span
-		if len(ahead) > 0 && ahead[0].From.Before(span.To) {
-			span.To = ahead[0].From
+		if len(forecast) > 0 && forecast[0].From.Before(span.To) {
+			span.To = forecast[0].From
 		}
 
 		if !span.Empty() {
@@ -94,10 +94,10 @@ func batteryPlan(p *control.Past) []control.Draw {
 		}
 	}
 
-	return append(draws, ahead...)
+	return append(draws, forecast...)
 }
 
-// Saved is what the plan is expected to save the home against a battery that only covers the home.
+// Saved is the expected saving of the plan, compared with a battery that only covers the home.
 func (w *batteryWhy) Saved() string {
 	return pence(w.Idle.Bill - w.Plan.Bill)
 }
@@ -154,8 +154,8 @@ func batteryRunOf(s control.BatteryStretch, periods []control.BatteryPeriod) bat
 	return r
 }
 
-// batteryAsked reads the question of the form; nil if there is none.
-func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
+// readBatteryQuestion reads the question of the form; nil if there is none.
+func readBatteryQuestion(q url.Values) (*control.BatteryQuestion, error) {
 	if !q.Has("capacity_kwh") && !q.Has("power_kw") && !q.Has("stored_kwh") {
 		return nil, nil
 	}
@@ -176,7 +176,7 @@ func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
 		return nil, err
 	}
 
-	ask := &control.BatteryQuestion{
+	question := &control.BatteryQuestion{
 		Power:    flex.FromKW(power),
 		Capacity: flex.FromKWh(capacity),
 	}
@@ -186,44 +186,44 @@ func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
 		if err != nil {
 			return nil, err
 		}
-		ask.Stored = new(flex.FromKWh(stored))
+		question.Stored = new(flex.FromKWh(stored))
 	}
 
-	return ask, nil
+	return question, nil
 }
 
-// batteryWhyOf explains a battery's plan and answers the form's question; nil if there is no
+// batteryReasons explains a battery's plan and answers the form's question; nil if there is no
 // plan.
-func batteryWhyOf(p *control.Past) *batteryWhy {
+func batteryReasons(p *control.Past) *batteryWhy {
 	if p.Battery == nil {
 		return nil
 	}
 
-	is, would := *p.Battery, p.BatteryAs
-	b := layOutBattery(is)
+	current, supposed := *p.Battery, p.BatteryAs
+	b := layOutBattery(current)
 	b.Form = control.BatteryQuestion{
-		Power:    is.Power,
-		Capacity: is.Capacity,
-		Stored:   &is.Stored,
+		Power:    current.Power,
+		Capacity: current.Capacity,
+		Stored:   &current.Stored,
 	}
 
-	if would != nil {
+	if supposed != nil {
 		b.Form = control.BatteryQuestion{
-			Power:    would.Power,
-			Capacity: would.Capacity,
-			Stored:   &would.Stored,
+			Power:    supposed.Power,
+			Capacity: supposed.Capacity,
+			Stored:   &supposed.Stored,
 		}
 
 		c := batteryComparison{
-			Current:  figuresOfBattery(is),
-			Proposed: figuresOfBattery(*would),
+			Current:  figuresOfBattery(current),
+			Proposed: figuresOfBattery(*supposed),
 		}
 
 		c.Pays, c.Saves = round(c.Proposed.Pays-c.Current.Pays, 1), round(c.Proposed.Saves-c.Current.Saves, 1)
 		b.Answer = &c
 	}
 
-	b.Most.Capacity, b.Most.Power = max(40, 2*is.Capacity.KWh()), max(powerMax, 2*is.Power.KW())
+	b.Most.Capacity, b.Most.Power = max(40, 2*current.Capacity.KWh()), max(powerMax, 2*current.Power.KW())
 
 	return b
 }

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// capsLine is an organisation with what binds its assets to each other.
+// capsLine is an organisation with the caps that its assets share.
 type capsLine struct{ control.OrgCaps }
 
 // FleetKW and FleetStarts fill the form; nothing is no bound.

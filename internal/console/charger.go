@@ -12,8 +12,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// chargerShown is the number of a charger's transactions on its page.
-const chargerShown = 50
+// chargerMessagesMax is the number of a charger's transactions on its page.
+const chargerMessagesMax = 50
 
 // chargerPage is a charger as its bridge knows it.
 type chargerPage struct {
@@ -78,7 +78,7 @@ func (s *Server) askBridge(r *request, p *chargerPage) error {
 	}
 
 	slices.Reverse(p.Transactions)
-	p.Transactions = p.Transactions[:min(len(p.Transactions), chargerShown)]
+	p.Transactions = p.Transactions[:min(len(p.Transactions), chargerMessagesMax)]
 	p.Reports, err = s.Bridge.Reports(r.Context(), p.Charger.ID)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *Server) charger(r *request) (view, error) {
 // callCharger makes a call and shows the answer. Both are written to the audit log.
 func (s *Server) callCharger(r *request) (view, error) {
 	call := r.PostFormValue("call")
-	if err := checkTypedWord(r, call); err != nil {
+	if err := checkConfirmation(r, call); err != nil {
 		return view{}, err
 	}
 
@@ -126,17 +126,17 @@ func (s *Server) callCharger(r *request) (view, error) {
 
 	p.Action = call
 	p.Body = strings.TrimSpace(r.PostFormValue("body"))
-	said := p.Action + " " + withoutSecrets(p.Body)
+	detail := p.Action + " " + withoutSecrets(p.Body)
 	act := access.Action{
 		Act:     "call charger",
 		Org:     p.org,
 		Subject: p.Asset.String(),
-		Detail:  said,
+		Detail:  detail,
 	}
 
 	err = s.Access.ActWithDetail(
 		r.Context(),
-		act.By(r.who.Name, r.from),
+		act.By(r.operator.Name, r.from),
 		func() (string, error) {
 			answer, err := s.Bridge.Call(r.Context(), p.Charger.ID, p.Action, []byte(p.Body))
 			p.Answer = strings.TrimSpace(string(answer))
@@ -144,7 +144,7 @@ func (s *Server) callCharger(r *request) (view, error) {
 				return "", err
 			}
 
-			return said + ": " + shortened(p.Answer), nil
+			return detail + ": " + shortened(p.Answer), nil
 		},
 	)
 
@@ -165,8 +165,8 @@ func shortened(text string) string {
 // withoutSecrets returns a call's body for the audit log, or a placeholder if it may contain a
 // password.
 func withoutSecrets(body string) string {
-	for _, word := range []string{"AuthorizationKey", "BasicAuthPassword", "assword", "://", "secret"} {
-		if strings.Contains(body, word) {
+	for _, secret := range []string{"AuthorizationKey", "BasicAuthPassword", "assword", "://", "secret"} {
+		if strings.Contains(body, secret) {
 			return "with a body that may hold a password and is not kept"
 		}
 	}

@@ -87,7 +87,7 @@ type route struct {
 	// whether it asks again who the operator is, whatever it needs
 	confirm bool
 	// whether it shows or changes what is of all organisations
-	whole bool
+	unparted bool
 	// what the audit log calls it to look at this page, which shows persons; of a site by its id
 	sees   string
 	handle func(*Server, *request) (view, error)
@@ -134,7 +134,7 @@ var surface = []route{
 		needs:   access.Operate,
 		handle:  (*Server).acknowledge,
 	},
-	{pattern: "POST /console/alerts/test", needs: access.Operate, whole: true, handle: (*Server).testRoute},
+	{pattern: "POST /console/alerts/test", needs: access.Operate, unparted: true, handle: (*Server).testRoute},
 
 	// asset.go, why.go
 	{pattern: "GET /console/assets", handle: (*Server).assets},
@@ -142,7 +142,7 @@ var surface = []route{
 	{pattern: "GET /console/assets.json", handle: (*Server).assets},
 	{pattern: "GET /console/assets/{id}", handle: (*Server).asset},
 	{pattern: "GET /console/assets/{id}/series.json", handle: (*Server).assetSeries},
-	{pattern: "GET /console/assets/{id}/why", handle: (*Server).assetWhy},
+	{pattern: "GET /console/assets/{id}/why", handle: (*Server).explainSchedule},
 	{pattern: "GET /console/assets/{id}/what-if.json", handle: (*Server).assetWhatIf},
 
 	// acts.go
@@ -228,7 +228,7 @@ var surface = []route{
 		needs:   access.Pay,
 		handle:  (*Server).approveSelection,
 	},
-	{pattern: "POST /console/settlement/{org}/again", needs: access.Pay, handle: (*Server).settleAgain},
+	{pattern: "POST /console/settlement/{org}/again", needs: access.Pay, handle: (*Server).resettle},
 	{pattern: "POST /console/settlement/{org}/payments", needs: access.Pay, handle: (*Server).payments},
 	{
 		pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}",
@@ -259,11 +259,11 @@ var surface = []route{
 	{pattern: "POST /console/readings/held/{id}/{to}", needs: access.Operate, handle: (*Server).decideHeld},
 
 	// engine.go
-	{pattern: "GET /console/engine", whole: true, handle: (*Server).engine},
-	{pattern: "GET /console/engine.csv", whole: true, handle: (*Server).engine},
-	{pattern: "GET /console/engine.json", whole: true, handle: (*Server).engine},
-	{pattern: "GET /console/engine/jobs.csv", whole: true, handle: (*Server).jobs},
-	{pattern: "GET /console/engine/jobs.json", whole: true, handle: (*Server).jobs},
+	{pattern: "GET /console/engine", unparted: true, handle: (*Server).engine},
+	{pattern: "GET /console/engine.csv", unparted: true, handle: (*Server).engine},
+	{pattern: "GET /console/engine.json", unparted: true, handle: (*Server).engine},
+	{pattern: "GET /console/engine/jobs.csv", unparted: true, handle: (*Server).jobs},
+	{pattern: "GET /console/engine/jobs.json", unparted: true, handle: (*Server).jobs},
 
 	// developer.go
 	{pattern: "GET /console/developer", handle: (*Server).developer},
@@ -299,18 +299,18 @@ var surface = []route{
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
 	{
-		pattern: "POST /console/safety/halt/preview",
-		needs:   access.See,
-		whole:   true,
-		handle:  (*Server).previewHalt,
+		pattern:  "POST /console/safety/halt/preview",
+		needs:    access.See,
+		unparted: true,
+		handle:   (*Server).previewHalt,
 	},
-	{pattern: "POST /console/safety/halt", needs: access.Operate, whole: true, handle: (*Server).halt},
+	{pattern: "POST /console/safety/halt", needs: access.Operate, unparted: true, handle: (*Server).halt},
 	{
-		pattern: "POST /console/safety/resume",
-		needs:   access.Operate,
-		confirm: true,
-		whole:   true,
-		handle:  (*Server).resume,
+		pattern:  "POST /console/safety/resume",
+		needs:    access.Operate,
+		confirm:  true,
+		unparted: true,
+		handle:   (*Server).resume,
 	},
 	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},
 	{pattern: "POST /console/safety/prices", needs: access.See, handle: (*Server).foresee},
@@ -402,26 +402,26 @@ var surface = []route{
 	},
 
 	// operators.go
-	{pattern: "GET /console/operators", whole: true, handle: (*Server).operators},
-	{pattern: "GET /console/operators.csv", whole: true, handle: (*Server).operators},
-	{pattern: "GET /console/operators.json", whole: true, handle: (*Server).operators},
+	{pattern: "GET /console/operators", unparted: true, handle: (*Server).operators},
+	{pattern: "GET /console/operators.csv", unparted: true, handle: (*Server).operators},
+	{pattern: "GET /console/operators.json", unparted: true, handle: (*Server).operators},
 	{
-		pattern: "POST /console/operators/role",
-		needs:   access.Administer,
-		whole:   true,
-		handle:  (*Server).setOperatorRole,
+		pattern:  "POST /console/operators/role",
+		needs:    access.Administer,
+		unparted: true,
+		handle:   (*Server).setOperatorRole,
 	},
 	{
-		pattern: "POST /console/operators/orgs",
-		needs:   access.Administer,
-		whole:   true,
-		handle:  (*Server).setOperatorOrgs,
+		pattern:  "POST /console/operators/orgs",
+		needs:    access.Administer,
+		unparted: true,
+		handle:   (*Server).setOperatorOrgs,
 	},
 	{
-		pattern: "POST /console/operators/logout",
-		needs:   access.Administer,
-		whole:   true,
-		handle:  (*Server).logoutOperator,
+		pattern:  "POST /console/operators/logout",
+		needs:    access.Administer,
+		unparted: true,
+		handle:   (*Server).logoutOperator,
 	},
 
 	// audit.go

@@ -58,27 +58,27 @@ type endpointLine struct {
 }
 
 func (s *Server) deliveries(r *request) (view, error) {
-	ask, err := deliveriesAsked(r)
+	filter, err := readDeliveriesFilter(r)
 	if err != nil {
 		return view{}, err
 	}
 
-	if ask.Sort != "" && r.exporting() && !r.URL.Query().Has("limit") {
-		return s.sortedDeliveries(r, ask)
+	if filter.Sort != "" && r.exporting() && !r.URL.Query().Has("limit") {
+		return s.sortedDeliveries(r, filter)
 	}
 
-	return s.deliveriesList(r, ask)
+	return s.deliveriesList(r, filter)
 }
 
 // deliveriesList is a page of the list, with the endpoints' figures.
-func (s *Server) deliveriesList(r *request, ask delivery.Filter) (view, error) {
-	p := newDeliveriesPage(r, &ask)
-	found, err := s.Push.Overview(r.Context(), ask)
+func (s *Server) deliveriesList(r *request, filter delivery.Filter) (view, error) {
+	p := newDeliveriesPage(r, &filter)
+	found, err := s.Push.Overview(r.Context(), filter)
 	if err != nil {
 		return view{}, err
 	}
 
-	p.take(found)
+	p.addOverview(found)
 	p.Saved, err = s.viewsOf(r.Context(), r, p.Orgs)
 	if err != nil {
 		return view{}, err
@@ -89,7 +89,7 @@ func (s *Server) deliveriesList(r *request, ask delivery.Filter) (view, error) {
 		p.Deliveries = p.Deliveries[:r.limit()]
 		last := p.Deliveries[len(p.Deliveries)-1]
 		key := strconv.FormatInt(last.Key, 10)
-		p.Next = r.with("before", cursor(last.ID.String(), key, ask.Sort))
+		p.Next = r.with("before", cursor(last.ID.String(), key, filter.Sort))
 	}
 
 	t := p.table()
@@ -107,18 +107,18 @@ func (s *Server) deliveriesList(r *request, ask delivery.Filter) (view, error) {
 
 // sortedDeliveries downloads the whole list in a chosen order: many deliveries are sorted at
 // once, and then read in parts.
-func (s *Server) sortedDeliveries(r *request, ask delivery.Filter) (view, error) {
-	ask.Limit = sortedPushes.sorted
-	places, err := s.Push.Places(r.Context(), ask)
+func (s *Server) sortedDeliveries(r *request, filter delivery.Filter) (view, error) {
+	filter.Limit = sortedPushes.sorted
+	places, err := s.Push.Places(r.Context(), filter)
 	if err != nil {
 		return view{}, err
 	}
 
 	var after func() (view, error)
-	if len(places) == ask.Limit {
+	if len(places) == filter.Limit {
 		last := places[len(places)-1]
-		ask.Before, ask.Key = last.ID, last.Key
-		after = func() (view, error) { return s.sortedDeliveries(r, ask) }
+		filter.Before, filter.Key = last.ID, last.Key
+		after = func() (view, error) { return s.sortedDeliveries(r, filter) }
 	}
 
 	return s.deliveriesPart(r, places, after)
@@ -143,19 +143,19 @@ func (s *Server) deliveriesPart(
 	return v, err
 }
 
-func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
+func newDeliveriesPage(r *request, filter *delivery.Filter) *deliveriesPage {
 	return &deliveriesPage{
-		Org:      ask.Org,
-		Asset:    ask.Asset,
-		State:    ask.State,
-		Endpoint: ask.Endpoint,
-		Model:    ask.Model,
-		Firmware: ask.Firmware,
-		GSPGroup: ask.GSPGroup,
+		Org:      filter.Org,
+		Asset:    filter.Asset,
+		State:    filter.State,
+		Endpoint: filter.Endpoint,
+		Model:    filter.Model,
+		Firmware: filter.Firmware,
+		GSPGroup: filter.GSPGroup,
 		Status:   r.URL.Query().Get("status"),
-		Sort:     ask.Sort,
+		Sort:     filter.Sort,
 		Orders:   orders(delivery.Orders),
-		Late:     ask.WaitingFor > 0,
+		Late:     filter.WaitingFor > 0,
 		Export:   r.exports(),
 		States:   delivery.States,
 		Names:    endpointNames,
@@ -169,8 +169,8 @@ var endpointNames = []string{
 	string(flex.InvitationEndpoint),
 }
 
-// deliveriesAsked reads the filters.
-func deliveriesAsked(r *request) (delivery.Filter, error) {
+// readDeliveriesFilter reads the filters.
+func readDeliveriesFilter(r *request) (delivery.Filter, error) {
 	var f delivery.Filter
 	if err := r.onlyFilters(
 		"state",
@@ -200,7 +200,7 @@ func deliveriesAsked(r *request) (delivery.Filter, error) {
 	}
 
 	if late := q.Get("late"); late == "yes" {
-		onlyLate(&f)
+		filterLate(&f)
 	} else if late != "" {
 		return f, flex.Fail(flex.Invalid, "late is yes, or left out, not %q", late)
 	}
@@ -256,8 +256,8 @@ func knownPushes(f *delivery.Filter) error {
 	return nil
 }
 
-// onlyLate limits the list to the pushes that the exception counts.
-func onlyLate(f *delivery.Filter) {
+// filterLate limits the list to the pushes that the exception counts.
+func filterLate(f *delivery.Filter) {
 	f.WaitingFor = operations.LateAfter
 	f.State = string(flex.DeliveryPending)
 }
@@ -382,15 +382,15 @@ func failureTables(r *request, f *delivery.Failures) []failureTable {
 }
 
 // readFilter is readID of a filter, which may be empty.
-func readFilter[Of any](to *flex.ID[Of], text, what string) error {
+func readFilter[Of any](to *flex.ID[Of], text, label string) error {
 	if text == "" {
 		return nil
 	}
-	return readID(to, text, what)
+	return readID(to, text, label)
 }
 
-// take sets the page's data.
-func (p *deliveriesPage) take(found delivery.Overview) {
+// addOverview sets the page's data.
+func (p *deliveriesPage) addOverview(found delivery.Overview) {
 	p.Orgs, p.Deliveries = found.Orgs, found.Deliveries
 	p.Total = count(min(found.Total, delivery.CountedMax), "push")
 	if found.Total > delivery.CountedMax {
@@ -550,7 +550,7 @@ func (s *Server) rotateSecret(
 	org flex.OrgID,
 	name flex.EndpointName,
 ) (view, error) {
-	if err := checkTypedWord(r, "new secret"); err != nil {
+	if err := checkConfirmation(r, "new secret"); err != nil {
 		return view{}, err
 	}
 

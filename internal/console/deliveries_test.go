@@ -492,7 +492,7 @@ func TestBrowser_Deliveries(t *testing.T) {
 	b.truth(`innerWidth === 390 && [...document.querySelectorAll("[aria-label=Pushes] td:nth-child(3)")].every((td) => td.getBoundingClientRect().right <= innerWidth)`)
 	b.screen("delivery", d.link(d.page("/console/deliveries?state=pending"), "/console/deliveries/0"))
 	b.screen("safety", "/console/safety")
-	if err := d.push.Halt(t.Context(), delivery.HaltOrder{Who: operator, Reason: "a firmware fault at Moorland"}); err != nil {
+	if err := d.push.Halt(t.Context(), delivery.HaltOrder{Operator: operator, Reason: "a firmware fault at Moorland"}); err != nil {
 		t.Fatal(err)
 	}
 	b.screen("safety-halted", "/console/safety")

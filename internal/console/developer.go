@@ -23,7 +23,7 @@ type Clock interface {
 	Advance(ctx context.Context, org flex.OrgID, to time.Time) error
 }
 
-// developerPage is what an organisation's developers work with.
+// developerPage has the tools of an organisation's developers.
 type developerPage struct {
 	operations.DeveloperView
 	Sandbox  bool
@@ -54,18 +54,18 @@ type jump struct {
 	Far  bool // a word is to be typed for it
 }
 
-// advanceFar is the longest advance of a sandbox clock for which no word is typed: a day, also
+// confirmAdvance is the longest advance of a sandbox clock for which no word is typed: a day, also
 // the one of 25 hours.
-const advanceFar = 25 * time.Hour
+const confirmAdvance = 25 * time.Hour
 
-// fixture is a metering point of the sandbox, and what it is there for.
+// fixture is a metering point of the sandbox, with its purpose.
 type fixture struct {
 	MPAN    string
 	Address string
 	Case    string
 }
 
-// credentialRoles are what a credential may be given.
+// credentialRoles are the roles that a credential may have.
 var credentialRoles = append(slices.Clone(flex.Roles), flex.Payouts)
 
 func (s *Server) developer(r *request) (view, error) {
@@ -205,7 +205,7 @@ func jumps(now time.Time) []jump {
 		list = append(list, jump{
 			Name: "Over the clock change",
 			To:   to,
-			Far:  to.Sub(now) > advanceFar,
+			Far:  to.Sub(now) > confirmAdvance,
 		})
 	}
 
@@ -232,7 +232,7 @@ func clockChange(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// fixtures says what each metering point of the sandbox is there for.
+// fixtures lists the metering points of the sandbox with their purposes.
 func fixtures() []fixture {
 	var list []fixture
 	for i, m := range directory.SandboxMeters() {
@@ -281,7 +281,7 @@ func orgPath(r *request) (flex.OrgID, string, error) {
 
 // advance advances the organisation's clock. The page and the audit log call it a turn.
 func (s *Server) advance(r *request) (view, error) {
-	org, back, err := orgPath(r)
+	org, backPath, err := orgPath(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -303,8 +303,8 @@ func (s *Server) advance(r *request) (view, error) {
 	}
 
 	now, _, err := s.Clock.Clock(r.Context(), org)
-	if err == nil && to.Sub(now) > advanceFar {
-		err = checkTypedWord(r, "turn")
+	if err == nil && to.Sub(now) > confirmAdvance {
+		err = checkConfirmation(r, "turn")
 	}
 
 	if err != nil {
@@ -321,12 +321,12 @@ func (s *Server) advance(r *request) (view, error) {
 		return s.Clock.Advance(r.Context(), org, to)
 	})
 
-	return view{to: back + "turned"}, err
+	return view{to: backPath + "turned"}, err
 }
 
 // plug plays a car that is plugged in or out at a charger of the sandbox.
 func (s *Server) plug(r *request) (view, error) {
-	org, back, err := orgPath(r)
+	org, backPath, err := orgPath(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -342,13 +342,13 @@ func (s *Server) plug(r *request) (view, error) {
 		return view{}, err
 	}
 
-	ev, done := control.Event{Kind: control.PlugOut}, "unplugged"
+	ev, notice := control.Event{Kind: control.PlugOut}, "unplugged"
 	if r.PathValue("way") == "in" {
 		ev, err = plugIn(r)
 		if err != nil {
 			return view{}, err
 		}
-		done = "plugged"
+		notice = "plugged"
 	}
 
 	act := access.Action{
@@ -361,7 +361,7 @@ func (s *Server) plug(r *request) (view, error) {
 		return s.Control.Event(r.Context(), org, asset, ev)
 	})
 
-	return view{to: back + done}, err
+	return view{to: backPath + notice}, err
 }
 
 // plugIn reads the form of a car that is plugged in.
@@ -425,7 +425,7 @@ func (s *Server) addCredential(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "choose at least one role")
 	}
 
-	var made flex.Secret
+	var secret flex.Secret
 	err = s.act(
 		r,
 		access.Action{
@@ -435,7 +435,7 @@ func (s *Server) addCredential(r *request) (view, error) {
 		},
 		func() error {
 			var err error
-			made, err = s.Access.AddCredential(
+			secret, err = s.Access.AddCredential(
 				r.Context(),
 				org,
 				username,
@@ -452,13 +452,13 @@ func (s *Server) addCredential(r *request) (view, error) {
 		page:   "credential",
 		title:  "New credential",
 		crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}},
-		data:   secretPage{Username: username, Secret: made.Reveal()},
+		data:   secretPage{Username: username, Secret: secret.Reveal()},
 	}, err
 }
 
 // bindCredential replaces the client certificates that a credential is bound to.
 func (s *Server) bindCredential(r *request) (view, error) {
-	org, back, err := orgPath(r)
+	org, backPath, err := orgPath(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -481,18 +481,18 @@ func (s *Server) bindCredential(r *request) (view, error) {
 		},
 	)
 
-	return view{to: back + "certified"}, err
+	return view{to: backPath + "certified"}, err
 }
 
 // revokeCredential ends a credential and its tokens, if its username was typed.
 func (s *Server) revokeCredential(r *request) (view, error) {
-	org, back, err := orgPath(r)
+	org, backPath, err := orgPath(r)
 	if err != nil {
 		return view{}, err
 	}
 
 	username := r.PostFormValue("username")
-	if err := checkTypedWord(r, username); err != nil {
+	if err := checkConfirmation(r, username); err != nil {
 		return view{}, err
 	}
 
@@ -508,10 +508,10 @@ func (s *Server) revokeCredential(r *request) (view, error) {
 		},
 	)
 
-	return view{to: back + "revoked"}, err
+	return view{to: backPath + "revoked"}, err
 }
 
-// setEndpoint says where the organisation's schedules go.
+// setEndpoint sets where the organisation's schedules are sent.
 func (s *Server) setEndpoint(r *request) (view, error) {
 	org, _, err := orgPath(r)
 	if err != nil {
@@ -525,7 +525,7 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 	}
 
 	var changed any
-	var made bool
+	var secretMade bool
 	err = s.act(
 		r,
 		access.Action{
@@ -541,7 +541,7 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 				settings,
 			)
 
-			changed, made = e, isNew
+			changed, secretMade = e, isNew
 
 			return err
 		},
@@ -551,7 +551,7 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 		return view{}, err
 	}
 
-	if !made {
+	if !secretMade {
 		return view{to: "/console/deliveries?org=" + org.String()}, nil
 	}
 

@@ -21,7 +21,7 @@ const partWrite = 2 * time.Minute
 type rowWriter interface {
 	// rows writes the rows of a part.
 	rows(t *table) error
-	// end writes what a whole file ends with.
+	// end writes the end of a complete file.
 	end() error
 }
 
@@ -91,11 +91,11 @@ func (s *Server) part(rt route, r *request, before view) (v view, err error) {
 		return v, err
 	}
 
-	of := *r
-	of.Request = r.WithContext(r.Context())
-	of.URL = next
+	copied := *r
+	copied.Request = r.WithContext(r.Context())
+	copied.URL = next
 
-	return rt.handle(s, &of)
+	return rt.handle(s, &copied)
 }
 
 // tableWriter begins the answer.
@@ -127,8 +127,8 @@ func (*csvRows) end() error { return nil }
 
 // jsonRows writes an array of objects. Without its end it is not valid JSON.
 type jsonRows struct {
-	to    io.Writer
-	begun bool
+	to      io.Writer
+	started bool
 }
 
 func (j *jsonRows) rows(t *table) error {
@@ -139,8 +139,8 @@ func (j *jsonRows) rows(t *table) error {
 		}
 
 		before := []byte{','}
-		if !j.begun {
-			before[0], j.begun = '[', true
+		if !j.started {
+			before[0], j.started = '[', true
 		}
 
 		if _, err := j.to.Write(append(before, text...)); err != nil {
@@ -153,7 +153,7 @@ func (j *jsonRows) rows(t *table) error {
 
 func (j *jsonRows) end() error {
 	text := "]\n"
-	if !j.begun {
+	if !j.started {
 		text = "[]\n"
 	}
 

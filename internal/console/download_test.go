@@ -166,7 +166,7 @@ func TestDownload_Jobs(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := &worker.Worker{Name: "control", Every: time.Minute, Job: func(context.Context) (worker.Report, error) {
 		stop()
-		return worker.Report{Did: 3}, errors.New("the disk is full")
+		return worker.Report{Count: 3}, errors.New("the disk is full")
 	}}
 	ran.Run(ctx)
 	d.server.Jobs = func() []*worker.Worker { return []*worker.Worker{ran, {Name: "settle", Every: time.Hour}} }

@@ -123,7 +123,7 @@ func (s *Server) jobs(r *request) (view, error) {
 			l.Failures,
 			l.At,
 			l.Took.Milliseconds(),
-			l.Report.Did,
+			l.Report.Count,
 			l.Report.Note,
 			fault,
 			l.FailedSince,

@@ -6,7 +6,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// limitsPage is what distribution operators limit an organisation's feeders to.
+// limitsPage lists the limits that distribution operators set for an organisation's feeders.
 type limitsPage struct {
 	control.LimitsView
 	Export Export

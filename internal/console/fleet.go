@@ -14,35 +14,35 @@ import (
 // fleetPage is the fleet as it is now.
 type fleetPage struct {
 	*operations.FleetView
-	Export Export
-	Query  string
-	asked  flex.OrgID // whose fleet is asked for, zero for all
-	some   bool       // the operator is one of some organisations
+	Export    Export
+	Query     string
+	org       flex.OrgID // whose fleet is asked for, zero for all
+	isPartial bool       // the operator is one of some organisations
 }
 
 // Good is what is said where there is no exception. Failed jobs are not shown to an operator
 // of some organisations, so nothing is said of jobs to them.
 func (p *fleetPage) Good() string {
 	const all = "Nothing needs looking at: every need can be met, every push was accepted, "
-	if p.some {
+	if p.isPartial {
 		return all + "prices are current."
 	}
 
 	return all + "every background job ran, prices are current."
 }
 
-// UnreadKinds names the kinds of exceptions that could not be looked for, "" where all could be.
+// UnreadKinds names the kinds of exceptions that could not be read; "" if all could.
 func (p *fleetPage) UnreadKinds() string {
 	return strings.Join(contract.Unread(p.Unread), ", ")
 }
 
-// See is the page that lists what an exception counts, "" if there is none.
+// See is the page that lists the exceptions that were counted; "" if there is none.
 func (p *fleetPage) See(e operations.Exception) string {
-	if p.some && e.Kind == operations.WorkFailed { // the engine's page is refused to them
+	if p.isPartial && e.Kind == operations.WorkFailed { // the engine's page is refused to them
 		return ""
 	}
 
-	org := p.asked
+	org := p.org
 	if org.IsZero() && e.Kind != operations.ReadingsHeld { // whose page lists those of all
 		org = e.Org
 	}
@@ -104,13 +104,13 @@ func (s *Server) fleetNow(r *request) (view, error) {
 	return v, nil
 }
 
-// fleetNumbers is what the page shows, for programs.
+// fleetNumbers is the page's content as JSON.
 type fleetNumbers struct {
 	wire.FleetView
 	Exceptions []exceptionNumbers `json:"exceptions"`
 }
 
-// exceptionNumbers is an exception, with the page that lists what it counts.
+// exceptionNumbers is an exception, with the page that lists its items.
 type exceptionNumbers struct {
 	wire.Exception
 	See string `json:"see,omitempty"`
@@ -120,7 +120,7 @@ type exceptionNumbers struct {
 // none: those of an organisation, or of all if org is zero.
 func seePath(k operations.Kind, org flex.OrgID) string {
 	path := seePaths[k]
-	if org.IsZero() || slices.Contains(ofNobody, k) {
+	if org.IsZero() || slices.Contains(anonymous, k) {
 		return path
 	}
 
@@ -132,8 +132,8 @@ func seePath(k operations.Kind, org flex.OrgID) string {
 	return path + join + "org=" + org.String()
 }
 
-// ofNobody are the exceptions that are no organisation's, or whose page lists all.
-var ofNobody = []operations.Kind{
+// anonymous are the exceptions that are no organisation's, or whose page lists all.
+var anonymous = []operations.Kind{
 	operations.Halted,
 	operations.DatabaseFailing,
 	operations.JobFailed,
@@ -215,5 +215,5 @@ func (s *Server) fleetPage(r *request) (*fleetPage, error) {
 
 	v, err := s.Operations.FleetView(r.Context(), org)
 
-	return &fleetPage{v, r.exports(), r.URL.RawQuery, org, r.who.SomeOrgs}, err
+	return &fleetPage{v, r.exports(), r.URL.RawQuery, org, r.operator.SomeOrgs}, err
 }

@@ -161,8 +161,8 @@ func BenchmarkCountPast(b *testing.B) {
 		b.Run(engine+"/count", func(b *testing.B) {
 			for b.Loop() {
 				d.Exec(`DELETE FROM fleet_half_hour`)
-				if done, err := d.server.Operations.CountPast(b.Context()); err != nil || done.Did != 22 {
-					b.Fatal(done.Did, err)
+				if done, err := d.server.Operations.CountPast(b.Context()); err != nil || done.Count != 22 {
+					b.Fatal(done.Count, err)
 				}
 			}
 		})

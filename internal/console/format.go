@@ -14,7 +14,7 @@ import (
 	"flexd/internal/ledger"
 )
 
-// Times are shown as the clocks in Britain show them, with the exact instant beside.
+// Times are shown in London time, with the exact instant as an attribute.
 
 // when is an instant to the minute, as an element that says it exactly.
 func when(at time.Time) template.HTML {
@@ -74,7 +74,7 @@ func month(text string) string {
 	return fmt.Sprintf("%s %d", m.Month, m.Year)
 }
 
-// ago says how long before now an instant was, roughly.
+// ago says approximately how long before now an instant was.
 func ago(now, at time.Time) string {
 	if at.IsZero() {
 		return "never"
@@ -104,19 +104,19 @@ func duration(d time.Duration) string {
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 
 	case d < time.Hour:
-		return joined(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
+		return joinUnits(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
 	case d < 48*time.Hour:
-		return joined(int(d.Hours()), "h", int(d.Minutes())%60, "min")
+		return joinUnits(int(d.Hours()), "h", int(d.Minutes())%60, "min")
 	}
 
-	return joined(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+	return joinUnits(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
 }
 
-func joined(n int, unit string, m int, less string) string {
+func joinUnits(n int, unit string, m int, smallUnit string) string {
 	if m == 0 {
 		return fmt.Sprintf("%d %s", n, unit)
 	}
-	return fmt.Sprintf("%d %s %d %s", n, unit, m, less)
+	return fmt.Sprintf("%d %s %d %s", n, unit, m, smallUnit)
 }
 
 // megawatt is from where on a power is written in MW.
@@ -190,27 +190,27 @@ func sterling(p flex.Pence) string {
 // decimals writes a number with at most n decimals and thousands apart.
 func decimals(v float64, n int) string {
 	text := strconv.FormatFloat(v, 'f', n, 64)
-	whole, fraction, _ := strings.Cut(text, ".")
+	integer, fraction, _ := strings.Cut(text, ".")
 	fraction = strings.TrimRight(fraction, "0")
 	sign := ""
 
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "−", whole[1:]
+	if strings.HasPrefix(integer, "-") {
+		sign, integer = "−", integer[1:]
 	}
 
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "\u202f" + whole[i:]
+	for i := len(integer) - 3; i > 0; i -= 3 {
+		integer = integer[:i] + "\u202f" + integer[i:]
 	}
 
 	if fraction != "" {
-		whole += "." + fraction
+		integer += "." + fraction
 	}
 
-	if whole == "0" {
+	if integer == "0" {
 		sign = ""
 	}
 
-	return sign + whole
+	return sign + integer
 }
 
 // round cuts a number to n decimals.
@@ -265,7 +265,7 @@ func capital(text string) string {
 // words writes a word of the interface as people read it: "charge_now" is "charge now".
 func words(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") }
 
-// short is the end of an id, which tells it from its neighbours.
+// short returns the end of an id, which distinguishes it from similar ones.
 func short(id fmt.Stringer) string {
 	text := id.String()
 	return "…" + text[max(0, len(text)-8):]

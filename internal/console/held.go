@@ -15,7 +15,7 @@ import (
 // reasonMax is the longest reason of a decision, in bytes.
 const reasonMax = 500
 
-// heldPage is what is held back, and what was decided on it.
+// heldPage lists readings that are held back, and the decisions about them.
 type heldPage struct {
 	Orgs     []flex.Org
 	Labels   []flex.Label
@@ -32,7 +32,7 @@ type heldPage struct {
 	Export   Export
 }
 
-// newHeldPage is the page with the filters that are asked for.
+// newHeldPage returns the page with the filters of the request.
 func newHeldPage(r *request) *heldPage {
 	q := r.URL.Query()
 	p := &heldPage{
@@ -228,8 +228,8 @@ func (s *Server) heldReading(r *request) (view, error) {
 // decideHeld releases or discards a reading, for a reason that the audit log keeps. The form
 // must say that it was meant.
 func (s *Server) decideHeld(r *request) (view, error) {
-	word := r.PathValue("to")
-	if word != "release" && word != "discard" {
+	decision := r.PathValue("to")
+	if decision != "release" && decision != "discard" {
 		return view{}, flex.Fail(
 			flex.NotFound,
 			"a held reading is released or discarded",
@@ -240,7 +240,7 @@ func (s *Server) decideHeld(r *request) (view, error) {
 		r,
 		"held reading",
 		s.Reading.HeldOrg,
-		word,
+		decision,
 	)
 	if err != nil {
 		return view{}, err
@@ -266,20 +266,20 @@ func (s *Server) decideHeld(r *request) (view, error) {
 	err = s.act(
 		r,
 		access.Action{
-			Act:     word + " reading",
+			Act:     decision + " reading",
 			Org:     org,
 			Subject: id.String(),
 			Detail:  reason,
 		},
-		decisions[word],
+		decisions[decision],
 	)
 
-	return view{to: "/console/readings/held?done=" + word}, err
+	return view{to: "/console/readings/held?done=" + decision}, err
 }
 
-// confirmed returns the reason that a form gives for an act. It fails without one, and unless the
+// confirmedDecision returns the reason that a form gives for an act. It fails without one, and unless the
 // word was typed, or with "" as the word a box ticked, which says that the act is meant.
-func confirmed(r *request, word string) (string, error) {
+func confirmedDecision(r *request, decision string) (string, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	if reason == "" || len(reason) > reasonMax || !utf8.ValidString(reason) {
 		return "", flex.Fail(
@@ -289,8 +289,8 @@ func confirmed(r *request, word string) (string, error) {
 		)
 	}
 
-	if word != "" {
-		return reason, checkTypedWord(r, word)
+	if decision != "" {
+		return reason, checkConfirmation(r, decision)
 	}
 
 	if r.PostFormValue("sure") == "" {

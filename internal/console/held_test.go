@@ -17,8 +17,8 @@ func TestHeldReadings_Owner(t *testing.T) {
 		d := s.service
 		d.login()
 		half := flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span()
-		batch := []reading.Given{{AssetID: s.assets[plain], Span: half, Label: flex.ChargerEnergy, Value: 510}}
-		if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+		batch := []reading.Input{{AssetID: s.assets[plain], Span: half, Label: flex.ChargerEnergy, Value: 510}}
+		if _, err := (&reading.Service{DB: s.db}).Store(s.Context(), s.Org, batch); err != nil {
 			s.Fatal(err)
 		}
 		if _, err := d.db.AddOrg(t.Context(), "Fen Power"); err != nil {
@@ -37,11 +37,11 @@ func TestHeldReadings(t *testing.T) {
 		d.wants(d.page("/console/readings/held"), "No held readings match these filters.")
 
 		half := flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span()
-		batch := []reading.Given{
+		batch := []reading.Input{
 			{AssetID: s.assets[plain], Span: half, Label: flex.ChargerEnergy, Value: 510},
 			{AssetID: s.assets[plain], Span: half, Label: flex.BoundaryImportPower, Value: 99},
 		}
-		if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+		if _, err := (&reading.Service{DB: s.db}).Store(s.Context(), s.Org, batch); err != nil {
 			s.Fatal(err)
 		}
 

@@ -150,7 +150,7 @@ func readInstruction(r *request) (instructionForm, control.Order, error) {
 		Service:  f.Service,
 		Reason:   f.Note,
 		Unfair:   f.Unfair,
-		Who:      r.who.Name,
+		Who:      r.operator.Name,
 	}
 
 	if f.Note == "" || len(f.Note) > reasonMax {
@@ -221,7 +221,7 @@ func londonTime(text string) (time.Time, error) {
 		return at, flex.Fail(flex.Malformed, "%q is no instant", text)
 	}
 
-	if asked, _ := time.Parse(layout, text); at.Format(layout) != asked.Format(layout) {
+	if parsed, _ := time.Parse(layout, text); at.Format(layout) != parsed.Format(layout) {
 		return at, flex.Fail(
 			flex.Malformed,
 			"there is no %s: the clocks go forward then, by an hour",
@@ -232,13 +232,13 @@ func londonTime(text string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// checkTypedWord refuses a form without the word that must be typed to confirm.
-func checkTypedWord(r *request, word string) error {
-	if !strings.EqualFold(strings.TrimSpace(r.PostFormValue("typed")), word) {
+// checkConfirmation refuses a form without the word that must be typed to confirm.
+func checkConfirmation(r *request, expected string) error {
+	if !strings.EqualFold(strings.TrimSpace(r.PostFormValue("typed")), expected) {
 		return flex.Fail(
 			flex.Malformed,
 			"type %q to say that you mean it",
-			word,
+			expected,
 		)
 	}
 
@@ -275,7 +275,7 @@ func (s *Server) instructionPreview(r *request) (view, error) {
 
 // sendInstruction sends an instruction, if the word was typed.
 func (s *Server) sendInstruction(r *request) (view, error) {
-	if err := checkTypedWord(r, "send"); err != nil {
+	if err := checkConfirmation(r, "send"); err != nil {
 		return view{}, err
 	}
 
@@ -384,7 +384,7 @@ func (s *Server) instruction(r *request) (view, error) {
 		map[flex.AssetID]string{},
 	}
 
-	if !r.plain() {
+	if !r.isPlain() {
 		err = s.nameAssets(r, &p)
 	}
 
@@ -454,7 +454,7 @@ func reportTable(report *control.InstructionReport) *table {
 
 // stopInstruction stops an instruction, if the word was typed.
 func (s *Server) stopInstruction(r *request) (view, error) {
-	if err := checkTypedWord(r, "stop"); err != nil {
+	if err := checkConfirmation(r, "stop"); err != nil {
 		return view{}, err
 	}
 
@@ -475,7 +475,7 @@ func (s *Server) stopInstruction(r *request) (view, error) {
 				r.Context(),
 				org,
 				id,
-				r.who.Name,
+				r.operator.Name,
 			)
 
 			return err
@@ -487,7 +487,7 @@ func (s *Server) stopInstruction(r *request) (view, error) {
 
 // stopInstructions stops all of an organisation's instructions, if the word was typed.
 func (s *Server) stopInstructions(r *request) (view, error) {
-	if err := checkTypedWord(r, "stop all"); err != nil {
+	if err := checkConfirmation(r, "stop all"); err != nil {
 		return view{}, err
 	}
 
@@ -497,7 +497,7 @@ func (s *Server) stopInstructions(r *request) (view, error) {
 	}
 
 	err := s.act(r, access.Action{Act: "stop instructions", Org: org}, func() error {
-		_, err := s.Control.StopInstructions(r.Context(), org, r.who.Name)
+		_, err := s.Control.StopInstructions(r.Context(), org, r.operator.Name)
 		return err
 	})
 

@@ -12,7 +12,7 @@ type listing struct {
 	Next string `json:"next"`
 }
 
-// asJSON is what the page shows, for programs; nil where there is nothing but a form or words.
+// asJSON returns the page's content for programs; nil if the page only has forms or text.
 func (v *view) asJSON() any {
 	if v.record != nil {
 		return v.record

@@ -73,15 +73,15 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 			return view{}, nil
 		}
 
-		if !s.goesOn(r, tick.C, end.C) {
+		if !s.continues(r, tick.C, end.C) {
 			return view{}, nil
 		}
 	}
 }
 
-// goesOn waits for the next tick of a stream, and reports whether the stream continues. The
+// continues waits for the next tick of a stream, and reports whether the stream continues. The
 // browser opens a stream that ended again, and gets an error if it may not.
-func (s *Server) goesOn(r *request, tick, end <-chan time.Time) bool {
+func (s *Server) continues(r *request, tick, end <-chan time.Time) bool {
 	select {
 	case <-r.Context().Done():
 		return false
@@ -97,12 +97,12 @@ func (s *Server) goesOn(r *request, tick, end <-chan time.Time) bool {
 // sameOperator reports whether the stream's session is still valid, and its operator still has
 // the same organisations. Nothing more is sent to an operator who is logged out or removed.
 func (s *Server) sameOperator(r *request) bool {
-	who, err := s.Access.IdentifyOperator(r.Context(), s.sessionOf(r.Request))
+	operator, err := s.Access.IdentifyOperator(r.Context(), s.sessionOf(r.Request))
 	if err != nil {
 		return false
 	}
 
-	return who.SomeOrgs == r.who.SomeOrgs && slices.Equal(who.Orgs, r.who.Orgs)
+	return operator.SomeOrgs == r.operator.SomeOrgs && slices.Equal(operator.Orgs, r.operator.Orgs)
 }
 
 // fleetLive answers the stream of the fleet page's numbers.

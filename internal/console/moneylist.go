@@ -20,7 +20,7 @@ func (p *settlementPage) moneyExports() moneyExports {
 		q.Set("org", p.Org.String())
 	}
 
-	of := func(name string, q url.Values) Export {
+	export := func(name string, q url.Values) Export {
 		path := "/console/settlement/" + name
 		tail := ""
 		if len(q) > 0 {
@@ -31,19 +31,19 @@ func (p *settlementPage) moneyExports() moneyExports {
 	}
 
 	e := moneyExports{
-		Files:  of("payment-files", q),
-		Runs:   of("runs", q),
-		Market: of("market-money", q),
-		Books:  of("books", q),
+		Files:  export("payment-files", q),
+		Runs:   export("runs", q),
+		Market: export("market-money", q),
+		Books:  export("books", q),
 	}
 
 	q.Set("status", string(p.Status))
-	e.Withdrawals = of("withdrawals", q)
+	e.Withdrawals = export("withdrawals", q)
 
 	return e
 }
 
-// moneyOrg reads whose money is asked for, where nothing else can be chosen.
+// moneyOrg reads the organisation whose money is requested, where it is the only choice.
 func moneyOrg(r *request) (flex.OrgID, error) {
 	var org flex.OrgID
 	if err := r.onlyFilters("org"); err != nil {
@@ -55,7 +55,7 @@ func moneyOrg(r *request) (flex.OrgID, error) {
 	return org, err
 }
 
-// books answers what each account holds, as CSV or JSON.
+// books lists the balance of each account, as CSV or JSON.
 func (s *Server) books(r *request) (view, error) {
 	b, err := s.booksOf(r)
 	t := &table{
@@ -76,7 +76,7 @@ func (s *Server) books(r *request) (view, error) {
 	return view{table: t}, err
 }
 
-// marketMoney answers what each counterparty owes for each month and paid, as CSV or JSON.
+// marketMoney lists what each counterparty owes for each month and has paid, as CSV or JSON.
 func (s *Server) marketMoney(r *request) (view, error) {
 	b, err := s.booksOf(r)
 	t := &table{

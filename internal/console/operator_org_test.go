@@ -31,8 +31,8 @@ func neighbours(t *testing.T) (s *scene, fen flex.Org, own flex.AssetID) {
 	t.Helper()
 	s = testScene(t)
 	half := flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span()
-	batch := []reading.Given{{AssetID: s.assets[plain], Span: half, Label: flex.ChargerEnergy, Value: 510}}
-	if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+	batch := []reading.Input{{AssetID: s.assets[plain], Span: half, Label: flex.ChargerEnergy, Value: 510}}
+	if _, err := (&reading.Service{DB: s.db}).Store(s.Context(), s.Org, batch); err != nil {
 		t.Fatal(err)
 	}
 

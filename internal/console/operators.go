@@ -30,7 +30,7 @@ func (p operatorsPage) Settable() []access.OperatorLine {
 
 func (s *Server) operators(r *request) (view, error) {
 	p := operatorsPage{
-		Self:   r.who.Name,
+		Self:   r.operator.Name,
 		Roles:  access.OperatorRoles(),
 		Export: r.exports(),
 	}
@@ -87,7 +87,7 @@ func (s *Server) setOperatorRole(r *request) (view, error) {
 			Subject: name,
 		},
 		func() error {
-			if name == r.who.Name {
+			if name == r.operator.Name {
 				return flex.Fail(
 					flex.Conflict,
 					"nobody changes their own role: another administrator can, or flexd operator role %s",
@@ -102,7 +102,7 @@ func (s *Server) setOperatorRole(r *request) (view, error) {
 	return view{to: "/console/operators?done=role"}, err
 }
 
-// setOperatorOrgs says whose operator another one is.
+// setOperatorOrgs sets the organisations of an operator.
 func (s *Server) setOperatorOrgs(r *request) (view, error) {
 	name := r.PostFormValue("name")
 	to := access.OperatorOrgs{
@@ -123,7 +123,7 @@ func (s *Server) setOperatorOrgs(r *request) (view, error) {
 			Detail:  detail,
 		},
 		func() error {
-			if name == r.who.Name {
+			if name == r.operator.Name {
 				return flex.Fail(
 					flex.Conflict,
 					"nobody changes their own organisations: another administrator can, or flexd operator orgs %s",

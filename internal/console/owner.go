@@ -12,12 +12,12 @@ type orgBy[Of any] func(ctx context.Context, id flex.ID[Of]) (flex.OrgID, error)
 // pathID reads the id in the request's path, and the object's organisation.
 func pathID[Of any](
 	r *request,
-	what string,
+	label string,
 	by orgBy[Of],
 ) (flex.ID[Of], flex.OrgID, error) {
 	var id flex.ID[Of]
 	var org flex.OrgID
-	if err := readID(&id, r.PathValue("id"), what); err != nil {
+	if err := readID(&id, r.PathValue("id"), label); err != nil {
 		return id, org, err
 	}
 
@@ -30,18 +30,18 @@ func pathID[Of any](
 // the reason.
 func confirmedID[Of any](
 	r *request,
-	what string,
+	label string,
 	by orgBy[Of],
-	word string,
+	confirmation string,
 ) (flex.ID[Of], flex.OrgID, string, error) {
-	reason, err := confirmed(r, word)
+	reason, err := confirmedDecision(r, confirmation)
 	var id flex.ID[Of]
 	var org flex.OrgID
 	if err != nil {
 		return id, org, "", err
 	}
 
-	id, org, err = pathID(r, what, by)
+	id, org, err = pathID(r, label, by)
 
 	return id, org, reason, err
 }

@@ -66,14 +66,14 @@ var menu = []item{
 
 // menuOf returns the menu. For an operator of some organisations it is without the sections
 // that show all.
-func menuOf(who access.Operator) []item {
-	if !who.SomeOrgs {
+func menuOf(operator access.Operator) []item {
+	if !operator.SomeOrgs {
 		return menu
 	}
 
 	return slices.DeleteFunc(slices.Clone(menu), func(i item) bool {
 		return slices.ContainsFunc(surface, func(rt route) bool {
-			return rt.whole && rt.pattern == "GET "+Root+"/"+i.Section
+			return rt.unparted && rt.pattern == "GET "+Root+"/"+i.Section
 		})
 	})
 }
@@ -99,7 +99,7 @@ var functions = template.FuncMap{
 	"capital":   capital,
 	"pence":     pence,
 	"words":     words,
-	"measured":  measured,
+	"measured":  measurand,
 	"count":     count,
 	"short":     short,
 	"dict":      dict,
@@ -131,7 +131,7 @@ var functions = template.FuncMap{
 	"exactkwh": exactKWh,
 
 	"averagekw": averageKW,
-	"attribute": attributeWord,
+	"attribute": attributeLabel,
 	"groupname": groupName,
 }
 

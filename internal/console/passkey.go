@@ -31,7 +31,7 @@ func (s *Server) passkeySite(r *request) access.PasskeySite {
 	return access.PasskeySite(scheme + r.Host)
 }
 
-// passkeyFault says why a passkey was not taken; what is another failure comes back.
+// passkeyFault says why a passkey was refused; any other error is returned.
 func passkeyFault(r *request, err error) (string, error) {
 	if _, ok := errors.AsType[*access.Wait](err); ok {
 		return loginFault(r, err)
@@ -78,7 +78,7 @@ func (s *Server) beginPasskey(r *request) (view, error) {
 }
 
 func (s *Server) passkeyView(r *request, p passkeyPage) (view, error) {
-	options, err := s.Access.BeginPasskey(r.Context(), r.who, s.passkeySite(r))
+	options, err := s.Access.BeginPasskey(r.Context(), r.operator, s.passkeySite(r))
 	p.Options = string(options)
 
 	return view{
@@ -89,16 +89,16 @@ func (s *Server) passkeyView(r *request, p passkeyPage) (view, error) {
 	}, err
 }
 
-// addPasskey keeps the passkey that the browser made.
+// addPasskey stores the passkey that the browser made.
 func (s *Server) addPasskey(r *request) (view, error) {
 	p := passkeyPage{Name: r.PostFormValue("name")}
 	err := s.act(
 		r,
-		access.Action{Act: "add a passkey", Subject: r.who.Name},
+		access.Action{Act: "add a passkey", Subject: r.operator.Name},
 		func() error {
 			return s.Access.AddPasskey(
 				r.Context(),
-				r.who,
+				r.operator,
 				s.passkeySite(r),
 				p.Name,
 				r.PostFormValue(newPasskeyField),
@@ -124,9 +124,9 @@ func (s *Server) addPasskey(r *request) (view, error) {
 func (s *Server) removePasskey(r *request) (view, error) {
 	err := s.act(
 		r,
-		access.Action{Act: "remove a passkey", Subject: r.who.Name},
+		access.Action{Act: "remove a passkey", Subject: r.operator.Name},
 		func() error {
-			return s.Access.RemovePasskey(r.Context(), r.who, r.PostFormValue("passkey"))
+			return s.Access.RemovePasskey(r.Context(), r.operator, r.PostFormValue("passkey"))
 		},
 	)
 

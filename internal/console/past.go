@@ -21,14 +21,14 @@ type pastPage struct {
 // pastChoice is a group that can be chosen.
 type pastChoice struct{ Value, Label string }
 
-// attributeWords are the attributes that a fleet is counted by, as people read them.
-var attributeWords = map[string]string{
+// attributeLabels are the attributes that a fleet is counted by, as people read them.
+var attributeLabels = map[string]string{
 	"gsp_group": "GSP group",
 	"model":     "Model",
 	"firmware":  "Firmware",
 }
 
-func attributeWord(attribute string) string { return attributeWords[attribute] }
+func attributeLabel(attribute string) string { return attributeLabels[attribute] }
 
 // groupName is the name of a group, or the words for assets without a known one.
 func groupName(name string) string {
@@ -61,18 +61,18 @@ func readGroup(text string) (operations.PastGroup, error) {
 // readPast reads the organisation and the day from the address.
 func readPast(r *request) (operations.PastQuery, error) {
 	q := r.URL.Query()
-	var ask operations.PastQuery
+	var query operations.PastQuery
 	var err error
 	if text := q.Get("day"); text != "" {
-		ask.Day, err = flex.ParseDay(text)
+		query.Day, err = flex.ParseDay(text)
 		if err != nil {
-			return ask, flex.Fail(flex.Invalid, "a day is written YYYY-MM-DD")
+			return query, flex.Fail(flex.Invalid, "a day is written YYYY-MM-DD")
 		}
 	}
 
-	err = readFilter(&ask.Org, q.Get("org"), "organisation")
+	err = readFilter(&query.Org, q.Get("org"), "organisation")
 
-	return ask, err
+	return query, err
 }
 
 // past answers a day of the fleet's past.
@@ -81,7 +81,7 @@ func (s *Server) past(r *request) (view, error) {
 		return view{}, err
 	}
 
-	ask, err := readPast(r)
+	query, err := readPast(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -91,12 +91,12 @@ func (s *Server) past(r *request) (view, error) {
 		Export: r.exports(),
 	}
 
-	ask.Group, err = readGroup(p.Chosen)
+	query.Group, err = readGroup(p.Chosen)
 	if err != nil {
 		return view{}, err
 	}
 
-	p.PastView, err = s.Operations.Past(r.Context(), ask)
+	p.PastView, err = s.Operations.Past(r.Context(), query)
 	if err != nil {
 		return view{}, err
 	}
@@ -117,15 +117,15 @@ func (s *Server) past(r *request) (view, error) {
 
 // choices returns the groups of the day, and the chosen one.
 func (p *pastPage) choices() {
-	listed := p.Groups
-	if p.Group.Attribute != "" && !slices.Contains(listed, p.Group) {
-		listed = append(listed, p.Group)
+	groups := p.Groups
+	if p.Group.Attribute != "" && !slices.Contains(groups, p.Group) {
+		groups = append(groups, p.Group)
 	}
 
-	for _, g := range listed {
+	for _, g := range groups {
 		p.Choices = append(p.Choices, pastChoice{
 			Value: g.Attribute + ":" + g.Name,
-			Label: attributeWord(g.Attribute) + " " + groupName(g.Name),
+			Label: attributeLabel(g.Attribute) + " " + groupName(g.Name),
 		})
 	}
 }
@@ -173,7 +173,7 @@ func (p *pastPage) table() *table {
 			price = h.Price.GBPPerMWh()
 		}
 
-		before, week := besideCells(h.Before), besideCells(h.Week)
+		before, week := comparisonCells(h.Before), comparisonCells(h.Week)
 		e := &h.Energy
 		t.add(
 			h.At, averageOf(h.Counted, e.Planned), averageOf(h.Counted, e.Metered), averageOf(h.Counted, e.Unmoved), limit, price,
@@ -187,8 +187,8 @@ func (p *pastPage) table() *table {
 	return t
 }
 
-// besideCells are the planned and metered values at the same time of another day.
-func besideCells(e *operations.PastEnergy) [2]any {
+// comparisonCells are the planned and metered values at the same time of another day.
+func comparisonCells(e *operations.PastEnergy) [2]any {
 	if e == nil {
 		return [2]any{}
 	}
@@ -212,17 +212,17 @@ func (s *Server) readingsHeat(r *request) (view, error) {
 		return view{}, err
 	}
 
-	ask, err := readPast(r)
+	query, err := readPast(r)
 	if err != nil {
 		return view{}, err
 	}
 
-	ask.Group.Attribute = r.URL.Query().Get("by")
-	if ask.Group.Attribute == "" {
-		ask.Group.Attribute = operations.HeatAttributes[0]
+	query.Group.Attribute = r.URL.Query().Get("by")
+	if query.Group.Attribute == "" {
+		query.Group.Attribute = operations.HeatAttributes[0]
 	}
 
-	if !slices.Contains(operations.HeatAttributes, ask.Group.Attribute) {
+	if !slices.Contains(operations.HeatAttributes, query.Group.Attribute) {
 		return view{}, flex.Fail(
 			flex.Invalid,
 			"by is one of %s",
@@ -235,7 +235,7 @@ func (s *Server) readingsHeat(r *request) (view, error) {
 		Export:     r.exports(),
 	}
 
-	p.CoverageView, err = s.Operations.Heat(r.Context(), ask)
+	p.CoverageView, err = s.Operations.Heat(r.Context(), query)
 	if err != nil {
 		return view{}, err
 	}

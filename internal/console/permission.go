@@ -45,7 +45,7 @@ const (
 
 // mustSetUp redirects to the page where the second factor is set up.
 func (s *Server) mustSetUp(r *request) (view, error) {
-	if r.plain() || r.Method != http.MethodGet {
+	if r.isPlain() || r.Method != http.MethodGet {
 		return view{}, flex.Fail(
 			flex.Forbidden,
 			"set up a code for your logins first, on the page of your account",
@@ -59,12 +59,12 @@ func (s *Server) mustSetUp(r *request) (view, error) {
 // the form for authenticating again, which the action must wait for.
 func (s *Server) admit(rt route, r *request) (view, error) {
 	needs := rt.permission()
-	if !r.who.May(needs) {
+	if !r.operator.May(needs) {
 		return view{}, flex.Fail(
 			flex.Forbidden,
 			"%s has the role %s here, and this takes a role that may %s: an administrator can give it, on the page Operators or by flexd operator role",
-			r.who.Name,
-			r.who.Role,
+			r.operator.Name,
+			r.operator.Role,
 			needs,
 		)
 	}
@@ -73,7 +73,7 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 		return view{}, err
 	}
 
-	owesCode := s.TwoStep && !r.who.TwoStep && !r.who.SSO
+	owesCode := s.TwoStep && !r.operator.TwoStep && !r.operator.SSO
 	setsUp := strings.HasPrefix(r.URL.Path, accountPath) ||
 		r.URL.Path == logoutPath
 
@@ -81,13 +81,13 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 		return s.mustSetUp(r)
 	}
 
-	asks := rt.confirm || slices.Contains(stepUp, needs)
-	if !asks || r.Method != http.MethodPost ||
-		r.who.Confirmed(s.Operations.Now()) {
+	mustConfirm := rt.confirm || slices.Contains(stepUp, needs)
+	if !mustConfirm || r.Method != http.MethodPost ||
+		r.operator.Confirmed(s.Operations.Now()) {
 		return view{}, nil
 	}
 
-	if r.who.SSO {
+	if r.operator.SSO {
 		return s.confirmAtProvider(r)
 	}
 
@@ -97,11 +97,11 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 // reaches checks that the route's object is of the operator's organisations. For an object
 // with an id of its own, the services search among these.
 func reaches(rt route, r *request) error {
-	if rt.whole && r.who.SomeOrgs {
+	if rt.unparted && r.operator.SomeOrgs {
 		return flex.Fail(
 			flex.Forbidden,
 			"this is of all organisations, and %s is an operator of some: an administrator can change that by flexd operator orgs",
-			r.who.Name,
+			r.operator.Name,
 		)
 	}
 
@@ -115,7 +115,7 @@ func reaches(rt route, r *request) error {
 		return err
 	}
 
-	if !r.who.Reaches(org) {
+	if !r.operator.Reaches(org) {
 		return flex.Fail(flex.NotFound, "there is no organisation %s", org)
 	}
 
@@ -147,18 +147,18 @@ func (s *Server) confirm(r *request) (view, error) {
 	}
 	p.Fault = fault
 
-	asked, err := s.Access.PasskeyConfirmation(
+	challenge, err := s.Access.PasskeyConfirmation(
 		r.Context(),
-		r.who,
+		r.operator,
 		s.sessionOf(r.Request),
 		s.passkeySite(r),
 	)
 	if err != nil {
 		return view{}, err
 	}
-	p.Passkey = string(asked)
+	p.Passkey = string(challenge)
 
-	p.Factor, err = s.Access.SecondFactorOf(r.Context(), r.who)
+	p.Factor, err = s.Access.SecondFactorOf(r.Context(), r.operator)
 	p.carry(r.PostForm)
 
 	return view{
@@ -191,7 +191,7 @@ func (p *confirmPage) carry(form url.Values) {
 func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 	token := s.sessionOf(r.Request)
 	password := r.PostFormValue(passwordField)
-	signed := r.PostFormValue(passkeyField)
+	assertion := r.PostFormValue(passkeyField)
 
 	switch {
 	case password != "":
@@ -202,12 +202,12 @@ func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 			return false, fault, err
 		}
 
-	case signed != "":
+	case assertion != "":
 		err = s.Access.ConfirmOperatorPasskey(
 			r.Context(),
 			token,
 			s.passkeySite(r),
-			signed,
+			assertion,
 			r.from,
 		)
 		if err != nil {

@@ -59,43 +59,43 @@ func sourceRowsOf(sources []market.Freshness) []sourceRow {
 	return rows
 }
 
-// readPriceDay reads which day's prices, of which source and organisation, a request asks for.
+// readPriceDay reads the day, source and organisation of a request for prices.
 func readPriceDay(r *request) (market.DayQuery, error) {
 	q := r.URL.Query()
-	ask := market.DayQuery{Source: q.Get("source")}
+	query := market.DayQuery{Source: q.Get("source")}
 	if err := r.onlyFilters("org", "day", "source"); err != nil {
-		return ask, err
+		return query, err
 	}
 
 	if text := q.Get("day"); text != "" {
 		day, err := flex.ParseDay(text)
 		if err != nil {
-			return ask, flex.Fail(
+			return query, flex.Fail(
 				flex.Invalid,
 				"a day is written YYYY-MM-DD",
 			)
 		}
 
-		ask.Day = day
+		query.Day = day
 	}
 
-	err := readFilter(&ask.Org, q.Get("org"), "organisation")
+	err := readFilter(&query.Org, q.Get("org"), "organisation")
 
-	return ask, err
+	return query, err
 }
 
 func (s *Server) prices(r *request) (view, error) {
-	ask, err := readPriceDay(r)
+	query, err := readPriceDay(r)
 	if err != nil {
 		return view{}, err
 	}
 
 	p := &pricesPage{
-		Source: ask.Source,
+		Source: query.Source,
 		Export: r.exports(),
 	}
 
-	p.DayView, err = s.Market.DayView(r.Context(), ask)
+	p.DayView, err = s.Market.DayView(r.Context(), query)
 	if err != nil {
 		return view{}, err
 	}

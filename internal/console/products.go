@@ -82,7 +82,7 @@ func (s *Server) products(r *request) (view, error) {
 	}, err
 }
 
-// known refuses filters by what there is not.
+// known refuses filters by values that do not exist.
 func (p *productsPage) known() error {
 	if p.Service != "" && !slices.Contains(p.Services, p.Service) {
 		return flex.Fail(flex.Invalid, "service is one of %v", p.Services)
@@ -143,12 +143,12 @@ func readProducts(r *request) (productPreview, []flex.Product, error) {
 		return p, nil, err
 	}
 
-	products, err := product.Read(strings.NewReader(p.CSV), r.who.Name)
+	products, err := product.Read(strings.NewReader(p.CSV), r.operator.Name)
 
 	return p, products, err
 }
 
-// productPreview is what the import of products would do.
+// productPreview shows the effect of an import of products.
 type productPreview struct {
 	Org   flex.OrgID
 	CSV   string
@@ -157,14 +157,15 @@ type productPreview struct {
 	Problem string // why there is no preview, "" for none
 }
 
-// refusedProducts shows why products cannot be imported, with what was given, to be mended.
+// refusedProducts shows why products cannot be imported, with the input, so that it can be
+// corrected.
 func refusedProducts(r *request, p *productPreview, err error) (view, error) {
 	e, ok := errors.AsType[*flex.Error](err)
 	kind := flex.KindOf(err)
 	if !ok || kind == flex.Internal {
 		return view{}, err
 	}
-	if p.Org.IsZero() || r.plain() {
+	if p.Org.IsZero() || r.isPlain() {
 		return view{}, err
 	}
 
@@ -179,7 +180,7 @@ func refusedProducts(r *request, p *productPreview, err error) (view, error) {
 	}, nil
 }
 
-// previewProducts shows what an import would do. Nothing is changed by it.
+// previewProducts shows the effect of an import and changes nothing.
 func (s *Server) previewProducts(r *request) (view, error) {
 	p, products, err := readProducts(r)
 	if err == nil {
@@ -201,7 +202,7 @@ func (s *Server) previewProducts(r *request) (view, error) {
 func (s *Server) importProducts(r *request) (view, error) {
 	p, products, err := readProducts(r)
 	if err == nil {
-		err = checkTypedWord(r, "invite")
+		err = checkConfirmation(r, "invite")
 	}
 	if err != nil {
 		return refusedProducts(r, &p, err)
@@ -219,7 +220,7 @@ func (s *Server) importProducts(r *request) (view, error) {
 	return view{to: productsPath + "?org=" + p.Org.String() + "&done=imported"}, nil
 }
 
-// productPage is a product with what came of it.
+// productPage shows a product with its result.
 type productPage struct {
 	product.Report
 }
@@ -230,7 +231,7 @@ func (p productPage) Binds() bool {
 		p.State == flex.ProductFailed
 }
 
-// Percent is how much of what was asked for was delivered.
+// Percent is the delivered part of what was asked for, in percent.
 func (p productPage) Percent() float64 { return 100 * p.Delivered() }
 
 func (s *Server) product(r *request) (view, error) {
@@ -267,7 +268,7 @@ func (s *Server) product(r *request) (view, error) {
 
 // withdrawProduct withdraws one, if that was typed.
 func (s *Server) withdrawProduct(r *request) (view, error) {
-	if err := checkTypedWord(r, "withdraw"); err != nil {
+	if err := checkConfirmation(r, "withdraw"); err != nil {
 		return view{}, err
 	}
 
@@ -282,7 +283,7 @@ func (s *Server) withdrawProduct(r *request) (view, error) {
 		Subject: id.String(),
 	}
 	err = s.act(r, act, func() error {
-		_, err := s.Products.Withdraw(r.Context(), org, id, r.who.Name)
+		_, err := s.Products.Withdraw(r.Context(), org, id, r.operator.Name)
 		return err
 	})
 

@@ -111,7 +111,7 @@ type bindingForm struct {
 // Ends reports whether a binding is to end.
 func (f *bindingForm) Ends() bool { return f.Kind == "" }
 
-// Word is what is typed to make the change.
+// Word is the confirmation that is typed to make the change.
 func (f *bindingForm) Word() string {
 	if f.Ends() {
 		return "unbind"
@@ -120,7 +120,7 @@ func (f *bindingForm) Word() string {
 	return "bind"
 }
 
-// Becomes says what the events become.
+// Becomes says how events are carried out.
 func (f *bindingForm) Becomes() string {
 	switch flex.ADRBindingKind(f.Kind) {
 	case flex.ADRLimit:
@@ -132,7 +132,7 @@ func (f *bindingForm) Becomes() string {
 	return "instructions"
 }
 
-// Where says which part of the fleet the events are for.
+// Where names the part of the fleet to which the events apply.
 func (f *bindingForm) Where() string {
 	return adr.Where(flex.Scope{Group: f.Group, GSPGroup: f.GSP})
 }
@@ -178,7 +178,7 @@ func readBinding(r *request) (bindingForm, flex.ADRBinding, error) {
 		in.SimpleKW, err = simpleKW(f.Simple)
 	}
 
-	return f, contract.BindingOf(f.Program, &in, r.who.Name), err
+	return f, contract.BindingOf(f.Program, &in, r.operator.Name), err
 }
 
 // simpleKW reads the changes at the levels of SIMPLE, with commas between. A minus may be the
@@ -207,24 +207,24 @@ func simpleKW(text string) ([]float64, error) {
 	return levels, nil
 }
 
-// changeBinding makes the change of a form, or says what it would do.
+// changeBinding makes the change of a form, or previews it.
 func (s *Server) changeBinding(
 	r *request,
 	f *bindingForm,
 	b *flex.ADRBinding,
-	keep bool,
+	keepOrders bool,
 ) error {
 	var err error
 	if f.Ends() {
-		f.Bound, err = s.ADR.Unbind(r.Context(), f.Org, f.Program, keep)
+		f.Bound, err = s.ADR.Unbind(r.Context(), f.Org, f.Program, keepOrders)
 	} else {
-		f.Bound, err = s.ADR.Bind(r.Context(), f.Org, b, keep)
+		f.Bound, err = s.ADR.Bind(r.Context(), f.Org, b, keepOrders)
 	}
 
 	return err
 }
 
-// previewBinding shows what a change of a program's binding would do. Nothing is changed by it.
+// previewBinding shows the effect of a change of a program's binding and changes nothing.
 func (s *Server) previewBinding(r *request) (view, error) {
 	f, b, err := readBinding(r)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *Server) previewBinding(r *request) (view, error) {
 func (s *Server) bindProgram(r *request) (view, error) {
 	f, b, err := readBinding(r)
 	if err == nil {
-		err = checkTypedWord(r, f.Word())
+		err = checkConfirmation(r, f.Word())
 	}
 	if err != nil {
 		return view{}, err

@@ -20,11 +20,11 @@ func (s *scene) patchy() {
 	s.meter(plain, "2026-01-01T00:00:00Z", whole...)
 	s.meter(shortfall, "2026-01-05T00:00:00Z", whole[:3*48+7]...)
 	s.meter(atOnce, "2026-01-10T12:00:00Z", whole[:4*48]...)
-	batch := []reading.Given{
+	batch := []reading.Input{
 		{AssetID: s.assets[plain], Span: flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span(), Label: flex.ChargerEnergy, Value: -3},
 		{AssetID: s.assets[plain], Span: flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span(), Label: "charger_power", Value: 3},
 	}
-	if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+	if _, err := (&reading.Service{DB: s.db}).Store(s.Context(), s.Org, batch); err != nil {
 		s.Fatal(err)
 	}
 }

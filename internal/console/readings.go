@@ -14,7 +14,7 @@ const (
 	gapPartMax = 500 // assets of a table to download that are read at once
 )
 
-// readingsPage is what is missing of readings, by asset and day, and what was refused.
+// readingsPage shows missing readings by asset and day, and refused ones.
 type readingsPage struct {
 	reading.MissingView
 	To     flex.Day
@@ -24,13 +24,13 @@ type readingsPage struct {
 }
 
 func (s *Server) readings(r *request) (view, error) {
-	ask, err := missingAsked(r)
+	query, err := readMissingQuery(r)
 	if err != nil {
 		return view{}, err
 	}
 
-	p := &readingsPage{Span: ask.Days, Export: r.exports()}
-	p.MissingView, err = s.Reading.MissingOf(r.Context(), ask)
+	p := &readingsPage{Span: query.Days, Export: r.exports()}
+	p.MissingView, err = s.Reading.MissingOf(r.Context(), query)
 	if err != nil {
 		return view{}, err
 	}
@@ -56,46 +56,46 @@ func (s *Server) readings(r *request) (view, error) {
 	}, nil
 }
 
-// missingAsked reads of which assets and days is asked.
-func missingAsked(r *request) (reading.MissingQuery, error) {
-	var ask reading.MissingQuery
+// readMissingQuery reads the assets and days of a request.
+func readMissingQuery(r *request) (reading.MissingQuery, error) {
+	var query reading.MissingQuery
 	if err := r.onlyFilters("org", "to", "days"); err != nil {
-		return ask, err
+		return query, err
 	}
 
 	q := r.URL.Query()
 	if q.Has("limit") {
-		return ask, flex.Fail(
+		return query, flex.Fail(
 			flex.Invalid,
 			"what is missing of readings is downloaded whole: it takes no limit=",
 		)
 	}
 
-	ask = reading.MissingQuery{Days: gapDays, Limit: pageMax}
-	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
-		return ask, err
+	query = reading.MissingQuery{Days: gapDays, Limit: pageMax}
+	if err := readFilter(&query.Org, q.Get("org"), "organisation"); err != nil {
+		return query, err
 	}
 
 	if r.exporting() {
-		ask.Limit = gapPartMax
+		query.Limit = gapPartMax
 	}
 
-	if err := readFilter(&ask.Before, q.Get("before"), "asset"); err != nil {
-		return ask, err
+	if err := readFilter(&query.Before, q.Get("before"), "asset"); err != nil {
+		return query, err
 	}
 
 	var err error
 	if text := q.Get("to"); text != "" {
-		ask.To, err = flex.ParseDay(text)
+		query.To, err = flex.ParseDay(text)
 		if err != nil {
-			return ask, flex.Fail(flex.Invalid, "a day is written YYYY-MM-DD")
+			return query, flex.Fail(flex.Invalid, "a day is written YYYY-MM-DD")
 		}
 	}
 
 	if text := q.Get("days"); text != "" {
-		if _, err := fmt.Sscan(text, &ask.Days); err != nil || ask.Days < 1 ||
-			ask.Days > gapDaysMax {
-			return ask, flex.Fail(
+		if _, err := fmt.Sscan(text, &query.Days); err != nil || query.Days < 1 ||
+			query.Days > gapDaysMax {
+			return query, flex.Fail(
 				flex.Invalid,
 				"days are a number from 1 to %d",
 				gapDaysMax,
@@ -103,7 +103,7 @@ func missingAsked(r *request) (reading.MissingQuery, error) {
 		}
 	}
 
-	return ask, nil
+	return query, nil
 }
 
 func (p *readingsPage) table() *table {
@@ -119,7 +119,7 @@ func (p *readingsPage) table() *table {
 					row.ID.String(),
 					row.ExternalID,
 					c.Day.String(),
-					c.Wanted,
+					c.Expected,
 					c.Missing,
 					string(row.Label),
 				)
@@ -130,8 +130,8 @@ func (p *readingsPage) table() *table {
 	return t
 }
 
-// measured says what a label's readings are of, for a row of the map.
-func measured(label flex.Label) string {
+// measurand names the quantity of a label's readings, for a row of the map.
+func measurand(label flex.Label) string {
 	switch label {
 	case flex.ChargerEnergy, flex.ChargerRegister:
 		return "charger"

@@ -24,9 +24,9 @@ const formMax = 64 << 10
 // request is the state of a request in a handler.
 type request struct {
 	*http.Request
-	who  access.Operator     // zero on public routes
-	from string              // the client's address
-	w    http.ResponseWriter // used by the handlers that set a cookie or stream
+	operator access.Operator     // zero on public routes
+	from     string              // the client's address
+	w        http.ResponseWriter // used by the handlers that set a cookie or stream
 }
 
 // view is the result of a handler: a page, a table to download, JSON, or a redirect.
@@ -94,7 +94,7 @@ func (s *Server) wrap(rt route) http.Handler {
 
 		v, err := s.answer(rt, r)
 		if err != nil {
-			v = s.failed(r, err)
+			v = s.errorView(r, err)
 		}
 
 		if r.exporting() && v.table != nil && v.json == nil {
@@ -125,7 +125,7 @@ func (s *Server) answer(
 		return rt.handle(s, r)
 	}
 
-	r.who, err = s.Access.IdentifyOperator(
+	r.operator, err = s.Access.IdentifyOperator(
 		r.Context(),
 		s.sessionOf(r.Request),
 	)
@@ -133,7 +133,7 @@ func (s *Server) answer(
 		return v, err
 	}
 
-	r.Request = r.WithContext(r.who.Within(r.Context()))
+	r.Request = r.WithContext(r.operator.Within(r.Context()))
 
 	v, err = s.admit(rt, r)
 	if err != nil || v.page != "" || v.to != "" {
@@ -160,14 +160,14 @@ func (s *Server) noteView(r *request, act string) error {
 		Act:     act,
 		Org:     org,
 		Subject: id.String(),
-	}.By(r.who.Name, r.from))
+	}.By(r.operator.Name, r.from))
 }
 
-// failed returns the view of an error. An error without text for users is logged and not
+// errorView returns the view of an error. An error without text for users is logged and not
 // shown.
-func (s *Server) failed(r *request, err error) view {
+func (s *Server) errorView(r *request, err error) view {
 	kind := flex.KindOf(err)
-	if kind == flex.Unauthorized && !r.plain() && r.Method == http.MethodGet {
+	if kind == flex.Unauthorized && !r.isPlain() && r.Method == http.MethodGet {
 		return view{to: "/console/login?" +
 			url.Values{"next": {r.URL.RequestURI()}}.Encode()}
 	}
@@ -205,15 +205,15 @@ func (s *Server) failed(r *request, err error) view {
 	}
 
 	v.data = sentence(e.Error())
-	if r.plain() {
+	if r.isPlain() {
 		v.json = map[string]string{"detail": e.Error()}
 	}
 
 	return v
 }
 
-// plain reports whether the response is for a program: JSON or CSV in place of a page.
-func (r *request) plain() bool {
+// isPlain reports whether the response is for a program: JSON or CSV in place of a page.
+func (r *request) isPlain() bool {
 	p := r.URL.Path
 	return r.wantsJSON() || strings.HasSuffix(p, ".json") ||
 		strings.HasSuffix(p, ".csv") ||
@@ -314,9 +314,9 @@ var ownTime = []string{Root + "/limits", Root + "/search"}
 // clockNote explains by which clock the times of a page are, if an organisation has advanced
 // its sandbox clock.
 func (s *Server) clockNote(r *request, section string) (string, error) {
-	const plain = "All times are London time."
-	if r.who.Name == "" || s.Environment != flex.Sandbox {
-		return plain, nil
+	const londonNote = "All times are London time."
+	if r.operator.Name == "" || s.Environment != flex.Sandbox {
+		return londonNote, nil
 	}
 
 	orgs, err := s.Registry.Orgs(r.Context())
@@ -324,27 +324,27 @@ func (s *Server) clockNote(r *request, section string) (string, error) {
 		return "", err
 	}
 
-	var turned []string
+	var organisations []string
 	for _, o := range orgs {
 		if o.ClockOffset != 0 {
-			turned = append(turned, o.Name)
+			organisations = append(organisations, o.Name)
 		}
 	}
 
 	byTrue := slices.Contains(trueTime, section) && !slices.Contains(ownTime, r.URL.Path)
 
 	switch {
-	case len(turned) == 0:
-		return plain, nil
+	case len(organisations) == 0:
+		return londonNote, nil
 	case byTrue:
-		return "All times are real time, in London, and not by the turned clock of " + fewNames(turned) + ".", nil
+		return "All times are real time, in London, and not by the turned clock of " + shortList(organisations) + ".", nil
 	}
 
-	return "All times are London time, by the organisation's own clock; that of " + fewNames(turned) + " is turned.", nil
+	return "All times are London time, by the organisation's own clock; that of " + shortList(organisations) + " is turned.", nil
 }
 
-// fewNames names some organisations.
-func fewNames(names []string) string {
+// shortList names some organisations.
+func shortList(names []string) string {
 	const most = 3
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
@@ -355,7 +355,7 @@ func fewNames(names []string) string {
 // halts returns the halt of everything, if there is one, and the number of partial halts that
 // the operator may see.
 func (s *Server) halts(r *request) (*delivery.HaltView, int, error) {
-	if r.who.Name == "" {
+	if r.operator.Name == "" {
 		return nil, 0, nil
 	}
 
@@ -368,7 +368,7 @@ func (s *Server) halts(r *request) (*delivery.HaltView, int, error) {
 	parts := 0
 
 	for i := range halts {
-		if halts[i].OfAll() {
+		if halts[i].IsGlobal() {
 			halted = &halts[i]
 		} else {
 			parts++
@@ -399,9 +399,9 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 		Crumbs:      v.crumbs,
 		Section:     section,
 		Clock:       clock,
-		Operator:    r.who.Name,
-		May:         r.who.Role.Permissions(),
-		Menu:        menuOf(r.who),
+		Operator:    r.operator.Name,
+		May:         r.operator.Role.Permissions(),
+		Menu:        menuOf(r.operator),
 		Environment: s.Environment,
 		Cell:        s.Cell,
 		Cells:       s.Cells,
@@ -458,5 +458,5 @@ var doneText = map[string]string{
 
 // act carries out an operator's action, with an entry in the audit log.
 func (s *Server) act(r *request, a access.Action, do func() error) error {
-	return s.Access.Act(r.Context(), a.By(r.who.Name, r.from), do)
+	return s.Access.Act(r.Context(), a.By(r.operator.Name, r.from), do)
 }

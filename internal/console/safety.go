@@ -12,7 +12,7 @@ import (
 	"flexd/internal/market"
 )
 
-// safetyPage is what stops or limits all of flexd.
+// safetyPage shows what stops or limits all of flexd.
 type safetyPage struct {
 	delivery.Safety
 	Caps      []capsLine
@@ -29,7 +29,7 @@ type partHalted struct {
 	EndedBy string // who asked for its end, "" for nobody
 }
 
-// haltPage is what a halt of a part would stop, before it is begun.
+// haltPage previews a halt of a part.
 type haltPage struct {
 	delivery.HaltPreview
 	Scope     string `json:"scope"`
@@ -47,7 +47,7 @@ func (s *Server) safety(r *request) (view, error) {
 	p := safetyPage{
 		ReasonMax: delivery.ReasonMax,
 		Two:       s.ResumeByTwo,
-		Self:      r.who.Name,
+		Self:      r.operator.Name,
 	}
 
 	var err error
@@ -56,12 +56,12 @@ func (s *Server) safety(r *request) (view, error) {
 		p.Caps, err = s.capsLines(r)
 	}
 
-	if p.Halted != nil && p.Halted.Asked(s.Operations.Now()) {
+	if p.Halted != nil && p.Halted.EndRequested(s.Operations.Now()) {
 		p.Asked = p.Halted.AskedBy
 	}
 	for _, part := range p.Safety.Parts {
 		line := partHalted{PartHalted: part}
-		if part.Asked(s.Operations.Now()) {
+		if part.EndRequested(s.Operations.Now()) {
 			line.EndedBy = part.AskedBy
 		}
 		p.Parts = append(p.Parts, line)
@@ -107,7 +107,7 @@ func haltScope(r *request) (delivery.HaltScope, string, error) {
 	return scope, text, err
 }
 
-// previewHalt says what a halt of a part would stop, and halts nothing.
+// previewHalt shows the effect of a halt of a part and halts nothing.
 func (s *Server) previewHalt(r *request) (view, error) {
 	scope, _, err := haltScope(r)
 	if err != nil {
@@ -138,10 +138,10 @@ func (s *Server) halt(r *request) (view, error) {
 	}
 
 	order := delivery.HaltOrder{
-		Scope:  scope,
-		Who:    r.who.Name,
-		Reason: strings.TrimSpace(r.PostFormValue("reason")),
-		Two:    s.ResumeByTwo || r.PostFormValue("two") != "",
+		Scope:    scope,
+		Operator: r.operator.Name,
+		Reason:   strings.TrimSpace(r.PostFormValue("reason")),
+		Two:      s.ResumeByTwo || r.PostFormValue("two") != "",
 	}
 
 	done := "halted"
@@ -167,7 +167,7 @@ func (s *Server) resume(r *request) (view, error) {
 		return view{}, err
 	}
 
-	ended := false
+	isOver := false
 	a := access.Action{
 		Act:     "resume pushes",
 		Org:     scope.Org,
@@ -176,12 +176,12 @@ func (s *Server) resume(r *request) (view, error) {
 
 	err = s.Access.ActWithDetail(
 		r.Context(),
-		a.By(r.who.Name, r.from),
+		a.By(r.operator.Name, r.from),
 		func() (string, error) {
 			var err error
-			ended, err = s.Push.ResumeBy(r.Context(), scope, r.who.Name)
+			isOver, err = s.Push.ResumeBy(r.Context(), scope, r.operator.Name)
 			var detail string
-			if err == nil && !ended {
+			if err == nil && !isOver {
 				detail = "asked for: somebody else ends the halt"
 			}
 
@@ -189,14 +189,14 @@ func (s *Server) resume(r *request) (view, error) {
 		},
 	)
 
-	if !ended {
+	if !isOver {
 		return view{to: "/console/safety?done=resumeasked"}, err
 	}
 
 	return view{to: "/console/safety?done=resumed"}, err
 }
 
-// foreseenPage is what a file of prices would change.
+// foreseenPage shows the effect of a file of prices.
 type foreseenPage struct {
 	HalfHours int
 	Span      flex.Span
@@ -204,7 +204,7 @@ type foreseenPage struct {
 	Changed   int
 }
 
-// foresee says how many schedules a file of prices would change, and stores nothing.
+// foresee counts the schedules that a file of prices would change, and stores nothing.
 func (s *Server) foresee(r *request) (view, error) {
 	text := r.PostFormValue("prices")
 	if f, _, err := r.FormFile("file"); err == nil {
@@ -249,7 +249,7 @@ func (s *Server) foresee(r *request) (view, error) {
 }
 
 // number reads a number of a form, which may be left empty for none.
-func number(text, what string, most float64) (float64, error) {
+func number(text, label string, most float64) (float64, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return 0, nil
@@ -261,7 +261,7 @@ func number(text, what string, most float64) (float64, error) {
 		return 0, flex.Fail(
 			flex.Malformed,
 			"%s is %q: give a number from 0 to %v, or nothing for none",
-			what,
+			label,
 			text,
 			most,
 		)

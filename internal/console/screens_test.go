@@ -42,8 +42,8 @@ func TestBrowser_OtherScreens(t *testing.T) {
 	d := s.service
 	d.login()
 
-	batch := []reading.Given{{AssetID: s.assets[plain], Span: flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span(), Label: flex.ChargerEnergy, Value: 510}}
-	if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+	batch := []reading.Input{{AssetID: s.assets[plain], Span: flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span(), Label: flex.ChargerEnergy, Value: 510}}
+	if _, err := (&reading.Service{DB: s.db}).Store(s.Context(), s.Org, batch); err != nil {
 		t.Fatal(err)
 	}
 	most := flex.Watts(20_000)

@@ -44,22 +44,22 @@ func (s *Server) search(r *request) (view, error) {
 		}
 	}
 
-	if to, site := p.alone(); to != "" {
-		return view{to: to}, s.noteFound(r, p, site)
+	if to, site := p.singleResult(); to != "" {
+		return view{to: to}, s.auditSearch(r, p, site)
 	}
 
 	p.More = len(p.Assets) > pageMax || len(p.Sites) > pageMax
 	p.Assets, p.Sites = p.Assets[:min(len(p.Assets), pageMax)], p.Sites[:min(len(p.Sites), pageMax)]
 	v.data, v.record = p, p
 
-	return v, s.noteFound(r, p, "")
+	return v, s.auditSearch(r, p, "")
 }
 
 // searchPart is how many results are read, and written to the audit log, at a time.
 const searchPart = 500
 
-// searched reads the text of a search whose results are downloaded.
-func searched(r *request) (string, error) {
+// searchText reads the text of a search whose results are downloaded.
+func searchText(r *request) (string, error) {
 	if err := r.onlyFilters("q"); err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func searched(r *request) (string, error) {
 // searchAssets answers all assets that a search finds, as CSV or JSON.
 func (s *Server) searchAssets(r *request) (view, error) {
 	var v view
-	text, err := searched(r)
+	text, err := searchText(r)
 	if err != nil {
 		return v, err
 	}
@@ -110,13 +110,13 @@ func (s *Server) searchAssets(r *request) (view, error) {
 	p := assetsPage{AssetList: registry.AssetList{Assets: found}}
 	v.table = p.table()
 
-	return v, s.noteFound(r, searchPage{Found: registry.Found{Assets: found}}, "")
+	return v, s.auditSearch(r, searchPage{Found: registry.Found{Assets: found}}, "")
 }
 
 // searchSites answers all sites that a search finds, as CSV or JSON.
 func (s *Server) searchSites(r *request) (view, error) {
 	var v view
-	text, err := searched(r)
+	text, err := searchText(r)
 	if err != nil {
 		return v, err
 	}
@@ -144,20 +144,20 @@ func (s *Server) searchSites(r *request) (view, error) {
 		v.table.add(t.ID.String(), t.Postcode, t.Address, t.MPAN, t.Assets, t.OrgName)
 	}
 
-	return v, s.noteFound(r, searchPage{Found: registry.Found{Sites: found}}, "")
+	return v, s.auditSearch(r, searchPage{Found: registry.Found{Sites: found}}, "")
 }
 
 // Exports are the addresses of downloads of all assets, or sites, that were found.
-func (p searchPage) Exports(what string) Export {
+func (p searchPage) Exports(list string) Export {
 	tail := "?" + url.Values{"q": {p.Text}}.Encode()
-	path := "/console/search/" + what
+	path := "/console/search/" + list
 
 	return Export{CSV: path + ".csv" + tail, JSON: path + ".json" + tail}
 }
 
-// alone returns the page of a single result, and the id of its site; nothing if there are
+// singleResult returns the page of a single result, and the id of its site; nothing if there are
 // several.
-func (p *searchPage) alone() (page, site string) {
+func (p *searchPage) singleResult() (page, site string) {
 	switch a, t := p.Assets, p.Sites; {
 	case len(a) == 1 && (len(t) == 0 || len(t) == 1 && t[0].ID == a[0].SiteID):
 		return "/console/assets/" + a[0].ID.String(), a[0].SiteID.String()
@@ -168,9 +168,9 @@ func (p *searchPage) alone() (page, site string) {
 	return "", ""
 }
 
-// noteFound writes to the audit log which sites were found, and not the text, which may be
+// auditSearch writes to the audit log which sites were found, and not the text, which may be
 // somebody's e-mail address. The subject is the site of a single result.
-func (s *Server) noteFound(r *request, p searchPage, subject string) error {
+func (s *Server) auditSearch(r *request, p searchPage, subject string) error {
 	if len(p.Assets)+len(p.Sites) == 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 		}
 	}
 
-	shown := fmt.Sprintf(
+	detail := fmt.Sprintf(
 		"%s, %s, at %s",
 		count(len(p.Sites), "site"),
 		count(len(p.Assets), "asset"),
@@ -200,7 +200,7 @@ func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 			Act:     flex.ActSearch,
 			Org:     org,
 			Subject: subject,
-			Detail:  shown,
+			Detail:  detail,
 		},
 		func() error { return nil },
 	)

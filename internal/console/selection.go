@@ -56,7 +56,7 @@ func (s *Server) readSelection(r *request) (selectionPage, []flex.TransactionID,
 	return p, ids, nil
 }
 
-// previewSelection shows what an approval of the selection would do. It changes nothing.
+// previewSelection shows the effect of approving the selection. It changes nothing.
 func (s *Server) previewSelection(r *request) (view, error) {
 	p, ids, err := s.readSelection(r)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Server) previewSelection(r *request) (view, error) {
 		r.Context(),
 		p.Org,
 		ids,
-		r.who.Name,
+		r.operator.Name,
 	)
 
 	return view{
@@ -86,7 +86,7 @@ func (s *Server) approveSelection(r *request) (view, error) {
 		return view{}, err
 	}
 
-	if err := checkTypedWord(r, "approve"); err != nil {
+	if err := checkConfirmation(r, "approve"); err != nil {
 		return view{}, err
 	}
 
@@ -108,14 +108,14 @@ func (s *Server) approveSelection(r *request) (view, error) {
 
 	err = s.Access.ActWithDetail(
 		r.Context(),
-		act.By(r.who.Name, r.from),
+		act.By(r.operator.Name, r.from),
 		func() (string, error) {
 			p.Selection, err = s.Reward.ApproveSelection(
 				r.Context(),
 				p.Org,
 				ids,
 				sum,
-				r.who.Name,
+				r.operator.Name,
 			)
 
 			if len(p.Lines) == 0 {

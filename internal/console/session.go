@@ -111,16 +111,16 @@ func (s *Server) loginPage(r *request) (view, error) {
 
 func (s *Server) loginView(r *request, f loginForm) (view, error) {
 	f.Plain = !web.HTTPS(r.Request) && !s.onLoopback(r.Request)
-	has, err := s.Access.HasOperators(r.Context())
-	f.NoOperators = !has && s.Access.SSO == nil
+	hasOperators, err := s.Access.HasOperators(r.Context())
+	f.NoOperators = !hasOperators && s.Access.SSO == nil
 	f.Environment = s.Environment
 	f.SignIn = s.signInLink(f.Next, false)
 	f.PasswordsShut = s.Access.PasswordsShut
 	f.End = s.endAtProvider(r)
 
 	if !f.PasswordsShut {
-		asked, failed := s.Access.PasskeyLogin(s.passkeySite(r))
-		f.Passkey, err = string(asked), errors.Join(err, failed)
+		challenge, loginErr := s.Access.PasskeyLogin(s.passkeySite(r))
+		f.Passkey, err = string(challenge), errors.Join(err, loginErr)
 	}
 
 	return view{
@@ -243,5 +243,5 @@ func (s *Server) logout(r *request) (view, error) {
 	})
 	s.setSession(r.w, r.Request, "")
 
-	return view{to: afterLogout(r.who)}, err
+	return view{to: afterLogout(r.operator)}, err
 }

@@ -100,27 +100,27 @@ func (s *Server) settlement(r *request) (view, error) {
 		return view{}, err
 	}
 
-	ask := reward.OverviewQuery{
+	query := reward.OverviewQuery{
 		Status: p.Status,
 		Events: r.limit() + 1,
 	}
 
 	// they are no part of the table to download
 	if !r.exporting() {
-		ask.Withdrawals = reward.SelectionMax
+		query.Withdrawals = reward.SelectionMax
 	}
 
-	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
+	if err := readFilter(&query.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
 
 	var err error
-	ask.Before, ask.BeforeID, err = eventCursor(q.Get("before"))
+	query.Before, query.BeforeID, err = eventCursor(q.Get("before"))
 	if err != nil {
 		return view{}, err
 	}
 
-	p.Overview, err = s.Reward.Overview(r.Context(), ask)
+	p.Overview, err = s.Reward.Overview(r.Context(), query)
 	if err != nil {
 		return view{}, err
 	}
@@ -333,7 +333,7 @@ func (s *Server) decide(r *request) (view, error) {
 	to, note := ledger.PaymentStatus(r.PathValue("to")), r.PostFormValue("note")
 	m, err := decision(to)
 	if err == nil && m.Means != "" {
-		err = checkTypedWord(r, m.Word())
+		err = checkConfirmation(r, m.Word())
 	}
 
 	if err != nil {
@@ -348,7 +348,7 @@ func (s *Server) decide(r *request) (view, error) {
 	}
 
 	err = s.act(r, act, func() error {
-		_, err := s.Reward.Decide(r.Context(), org, id, to, r.who.Name, note)
+		_, err := s.Reward.Decide(r.Context(), org, id, to, r.operator.Name, note)
 		return err
 	})
 
@@ -359,12 +359,12 @@ func (s *Server) decide(r *request) (view, error) {
 // shown there.
 func decidedPath(r *request, org flex.OrgID, done string) string {
 	path := "/console/settlement?org=" + org.String() + "&done=" + done
-	shown := r.PostForm["status"]
-	if len(shown) == 0 || knownStatus(ledger.PaymentStatus(shown[0])) != nil {
+	status := r.PostForm["status"]
+	if len(status) == 0 || knownStatus(ledger.PaymentStatus(status[0])) != nil {
 		return path
 	}
 
-	return path + "&status=" + shown[0]
+	return path + "&status=" + status[0]
 }
 
 // overrideName lets another operator approve a withdrawal although the name on its account
@@ -381,7 +381,7 @@ func (s *Server) overrideName(r *request) (view, error) {
 		return view{}, err
 	}
 
-	reason, err := confirmed(r, "")
+	reason, err := confirmedDecision(r, "")
 	if err != nil {
 		return view{}, err
 	}
@@ -399,7 +399,7 @@ func (s *Server) overrideName(r *request) (view, error) {
 				r.Context(),
 				org,
 				id,
-				r.who.Name,
+				r.operator.Name,
 				reason,
 			)
 		},
@@ -416,12 +416,12 @@ func (s *Server) payments(r *request) (view, error) {
 		return view{}, err
 	}
 
-	if err := checkTypedWord(r, "export"); err != nil {
+	if err := checkConfirmation(r, "export"); err != nil {
 		return view{}, err
 	}
 
 	o := reward.ExportOptions{
-		Again:   r.PostFormValue("again") != "",
+		Repeat:  r.PostFormValue("again") != "",
 		Message: r.PostFormValue("message"),
 	}
 
@@ -435,10 +435,10 @@ func (s *Server) payments(r *request) (view, error) {
 	}
 
 	var file reward.PaymentFile
-	act := access.Action{Act: "export payments", Org: org}.By(r.who.Name, r.from)
+	act := access.Action{Act: "export payments", Org: org}.By(r.operator.Name, r.from)
 	err := s.Access.ActWithDetail(r.Context(), act, func() (string, error) {
 		var err error
-		file, err = s.Reward.Export(r.Context(), org, r.who.Name, o)
+		file, err = s.Reward.Export(r.Context(), org, r.operator.Name, o)
 		if err != nil {
 			return "", err
 		}
@@ -456,14 +456,14 @@ func (s *Server) payments(r *request) (view, error) {
 	}}, nil
 }
 
-// settleAgain settles a time once more, for a comparison.
-func (s *Server) settleAgain(r *request) (view, error) {
+// resettle settles a time once more, for a comparison.
+func (s *Server) resettle(r *request) (view, error) {
 	var org flex.OrgID
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
 
-	var a reward.Again
+	var a reward.Resettlement
 	var err1, err2 error
 	a.From, err1 = flex.ParseDay(r.PostFormValue("from"))
 	a.To, err2 = flex.ParseDay(r.PostFormValue("to"))
@@ -479,7 +479,7 @@ func (s *Server) settleAgain(r *request) (view, error) {
 			Subject: fmt.Sprintf("%s to %s", a.From, a.To),
 		},
 		func() error {
-			_, err := s.Reward.SettleAgain(r.Context(), org, a)
+			_, err := s.Reward.Resettle(r.Context(), org, a)
 			return err
 		},
 	)
@@ -491,7 +491,7 @@ func (s *Server) settleAgain(r *request) (view, error) {
 // comparePage has the differences of two runs.
 type comparePage struct {
 	Org flex.OrgID
-	reward.RunsCompared
+	reward.RunComparison
 }
 
 func (s *Server) compareRuns(r *request) (view, error) {
@@ -527,7 +527,7 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	}
 
 	var err error
-	p.RunsCompared, err = s.Reward.CompareRuns(
+	p.RunComparison, err = s.Reward.CompareRuns(
 		r.Context(),
 		p.Org,
 		before,

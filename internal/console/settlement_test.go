@@ -241,7 +241,7 @@ func TestBrowser_Settlement(t *testing.T) {
 	d := s.service
 	s.night()
 	s.withdraw(plain, 40)
-	if _, err := d.reward.SettleAgain(t.Context(), d.Org, reward.Again{From: flex.Day{Year: 2026, Month: 1, Dom: 1}, To: flex.Day{Year: 2026, Month: 1, Dom: 31}}); err != nil {
+	if _, err := d.reward.Resettle(t.Context(), d.Org, reward.Resettlement{From: flex.Day{Year: 2026, Month: 1, Dom: 1}, To: flex.Day{Year: 2026, Month: 1, Dom: 31}}); err != nil {
 		t.Fatal(err)
 	}
 	d.login()

@@ -21,14 +21,16 @@ const (
 	CallbackPath = signInPath + "/callback"
 )
 
-// The cookie of a sign-in under way. Unlike a session's it comes along from the provider's page.
+// The cookie of a sign-in in progress. Unlike a session's cookie, it is sent on the return
+// from the provider.
 const (
 	secureSignIn   = "__Host-flexd-sso"
 	loopbackSignIn = "flexd-sso"
 	signInLife     = 10 * time.Minute
 )
 
-// setSignIn has the browser keep the attempt and where it leads; an empty one has it forget.
+// setSignIn stores the attempt and the page after it in the browser; an empty attempt deletes
+// it.
 func (s *Server) setSignIn(r *request, a signin.Attempt, next string) {
 	c := &http.Cookie{
 		Name:     s.signInCookie(r),
@@ -54,20 +56,20 @@ func (s *Server) signInCookie(r *request) string {
 	return secureSignIn
 }
 
-// signInOf returns the attempt that the browser keeps, and where it leads.
+// signInOf returns the attempt that the browser has stored, and the page after it.
 func (s *Server) signInOf(r *request) (signin.Attempt, string) {
 	c, err := r.Cookie(s.signInCookie(r))
 	if err != nil {
 		return "", ""
 	}
 
-	kept, path, _ := strings.Cut(c.Value, ".")
+	state, path, _ := strings.Cut(c.Value, ".")
 	decoded, err := base64.RawURLEncoding.DecodeString(path)
 	if err != nil {
 		return "", ""
 	}
 
-	return signin.Attempt(kept), string(decoded)
+	return signin.Attempt(state), string(decoded)
 }
 
 // beginSignIn sends the browser to the identity provider.
@@ -135,30 +137,30 @@ func (s *Server) signInRefused(r *request, err error) (view, error) {
 		return view{}, err
 	}
 
-	shown, _ := errors.AsType[*flex.Error](err)
-	f := loginForm{Fault: sentence(shown.Error())}
+	flexErr, _ := errors.AsType[*flex.Error](err)
+	f := loginForm{Fault: sentence(flexErr.Error())}
 
 	if _, ok := errors.AsType[*access.Wait](err); ok {
 		f.Fault, _ = loginFault(r, err)
 	}
 
-	v, failed := s.loginView(r, f)
-	v.status = web.StatusOf(shown.Kind)
+	v, loginErr := s.loginView(r, f)
+	v.status = web.StatusOf(flexErr.Kind)
 
-	return v, failed
+	return v, loginErr
 }
 
 // signInLink is how pages lead to the provider.
 type signInLink struct{ Label, Path string }
 
 // signInLink returns the way to the provider, or nil if there is none.
-func (s *Server) signInLink(next string, again bool) *signInLink {
+func (s *Server) signInLink(next string, retry bool) *signInLink {
 	if s.Access.SSO == nil {
 		return nil
 	}
 
 	q := url.Values{"next": {ownPath(next)}}
-	if again {
+	if retry {
 		q.Set("again", "1")
 	}
 
@@ -168,20 +170,21 @@ func (s *Server) signInLink(next string, again bool) *signInLink {
 // confirmAtProvider is the page of an act whose operator has no password: they show the provider
 // again who they are, and then do it again.
 func (s *Server) confirmAtProvider(r *request) (view, error) {
-	back := home
+	returnTo := home
 	if u, err := url.Parse(r.Referer()); err == nil && u.Host == r.Host {
-		back = u.RequestURI()
+		returnTo = u.RequestURI()
 	}
 
 	return view{
 		status: http.StatusForbidden,
 		page:   "confirm",
 		title:  "Confirm that it is you",
-		data:   confirmPage{SignIn: s.signInLink(back, true)},
+		data:   confirmPage{SignIn: s.signInLink(returnTo, true)},
 	}, nil
 }
 
-// endAtProvider is where whoever has just logged out does so at the provider, too.
+// endAtProvider returns where somebody who has just logged out can also log out at the
+// provider.
 func (s *Server) endAtProvider(r *request) string {
 	if s.Access.SSO == nil || r.URL.Query().Get("out") == "" {
 		return ""
@@ -193,8 +196,8 @@ func (s *Server) endAtProvider(r *request) string {
 }
 
 // afterLogout is the page that a logout leads to.
-func afterLogout(who access.Operator) string {
-	if who.SSO {
+func afterLogout(operator access.Operator) string {
+	if operator.SSO {
 		return Root + "/login?out=1"
 	}
 	return Root + "/login"

@@ -30,7 +30,7 @@ type sitePage struct {
 	Plan         *sitePlan // of its devices together; nil if nothing is planned
 }
 
-// propositionLine is where a site stands in a proposition, and what stands in its way.
+// propositionLine is a site's state in a proposition, with the obstacles to enrolment.
 type propositionLine struct {
 	Name     flex.Proposition    `json:"proposition"`
 	State    flex.EnrolmentState `json:"state"` // "" if it was never enrolled
@@ -38,7 +38,7 @@ type propositionLine struct {
 	Issues   []issue             `json:"issues"`
 }
 
-// issue is something in the way of an enrolment, and what to do about it.
+// issue is an obstacle to an enrolment, with its remedy.
 type issue struct {
 	Asset string `json:"external_id"`
 	What  string `json:"what"`
@@ -58,7 +58,7 @@ type gapLine struct {
 	Boundary  bool // of the site's boundary, not of the asset's own meter
 }
 
-// issueText says what is in the way of an enrolment, and what to do.
+// issueText describes an obstacle to an enrolment, and its remedy.
 var issueText = map[string]issue{
 	registry.ModelNotSet: {
 		What: "no model is named",
@@ -173,7 +173,7 @@ func (p *sitePage) json() siteJSON {
 			g.Label,
 			g.Missing,
 			g.Expected,
-			g.Held,
+			g.HeldBack,
 			g.First,
 		})
 	}
@@ -181,7 +181,7 @@ func (p *sitePage) json() siteJSON {
 	return v
 }
 
-// layOut lists the propositions and what changed.
+// layOut lists the propositions and their changes.
 func (p *sitePage) layOut() {
 	for _, e := range p.Enrolments {
 		p.Propositions = append(p.Propositions, propositionLine{
@@ -196,7 +196,7 @@ func (p *sitePage) layOut() {
 	}
 }
 
-// stepText says a consent or an enrolment that changed.
+// stepText describes a change of a consent or an enrolment.
 func stepText(s registry.SiteStep) string {
 	if s.Consent != "" && s.Given {
 		return "Consented to " + words(s.Consent) + "."
@@ -214,7 +214,7 @@ func stepText(s registry.SiteStep) string {
 	return verb + words(s.Enrolled) + "."
 }
 
-// readServices reads what services other than the registry know of the site.
+// readServices reads the site's data from services other than the registry.
 func (s *Server) readServices(r *request, p *sitePage) error {
 	ctx := r.Context()
 	org := p.OrgID
@@ -264,7 +264,7 @@ func (p *sitePage) assetName(id flex.AssetID) string {
 	return ""
 }
 
-// judge fills in whether the proposition is open to the site, and what stands in its way.
+// judge fills in whether the proposition is open to the site, and the obstacles.
 func (l *propositionLine) judge(e registry.Eligibility) {
 	l.Eligible = slices.Contains(e.Open, l.Name)
 	for _, a := range e.Assets {
@@ -273,10 +273,10 @@ func (l *propositionLine) judge(e registry.Eligibility) {
 				continue
 			}
 
-			for _, word := range v.Issues {
-				i, known := issueText[word]
+			for _, issue := range v.Issues {
+				i, known := issueText[issue]
 				if !known {
-					i.What = words(word)
+					i.What = words(issue)
 				}
 
 				i.Asset = a.Asset.ExternalID

@@ -7,7 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// sitePlan is what a site's devices are planned to do together, laid out to be read.
+// sitePlan is the common plan of a site's devices in readable form.
 type sitePlan struct {
 	control.SiteAhead
 	Source string // address of the plot's numbers
@@ -31,7 +31,7 @@ type sitePlanSeries struct {
 	Periods []sitePlanLine `json:"periods"`
 }
 
-// planOf reads what a site's devices are planned to do; nil if nothing is.
+// planOf reads the plan of a site's devices; nil if there is none.
 func (s *Server) planOf(r *request, id flex.SiteID) (*sitePlan, error) {
 	a, err := s.Control.SiteAhead(r.Context(), id)
 	if err != nil {

@@ -22,7 +22,7 @@ type statementPage struct {
 	JSON      string
 }
 
-// statementSpan reads which days a statement is asked for.
+// statementSpan reads the days of the requested statement.
 func statementSpan(r *request) (reward.StatementSpan, error) {
 	q := r.URL.Query()
 	var span reward.StatementSpan
@@ -59,7 +59,7 @@ func statementSpan(r *request) (reward.StatementSpan, error) {
 	return span, nil
 }
 
-// statement shows a site's statement, or gives it away as CSV or JSON.
+// statement shows a site's statement, or sends it as CSV or JSON.
 func (s *Server) statement(r *request) (view, error) {
 	if err := r.onlyFilters("from", "to", "month", "tax_year"); err != nil {
 		return view{}, err
@@ -100,7 +100,7 @@ func (s *Server) statement(r *request) (view, error) {
 	return p.view(r)
 }
 
-// view is the page, or the file that is asked for.
+// view returns the page, or the requested file.
 func (p *statementPage) view(r *request) (view, error) {
 	st := &p.Statement
 	name := "statement-" + st.From.String() + "-" + st.To.String()

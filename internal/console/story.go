@@ -306,9 +306,9 @@ func endedText(p *control.Past) string {
 // sentencesOf describes the present state of the asset.
 func sentencesOf(p *control.Past) []string {
 	c := &p.Charging
-	var said []string
-	say := func(format string, args ...any) {
-		said = append(said, fmt.Sprintf(format, args...))
+	var sentences []string
+	add := func(format string, args ...any) {
+		sentences = append(sentences, fmt.Sprintf(format, args...))
 	}
 
 	switch s := c.Session; {
@@ -316,50 +316,50 @@ func sentencesOf(p *control.Past) []string {
 		return nil
 
 	case s.Number == 0 && plannedByClient(p) != nil:
-		say(
+		add(
 			"Its client plans it. The newest schedule came %s%s.",
 			whenText(plannedByClient(p).At),
 			plannedByClient(p).PauseText(),
 		)
 
-		return said
+		return sentences
 
 	case s.Number == 0:
-		say("Nothing was ever plugged in here.")
-		return said
+		add("Nothing was ever plugged in here.")
+		return sentences
 
 	case !c.Open():
 		return append([]string{endedText(p)}, tookText(p)...)
 
 	case c.Current.Generation == 0:
-		say("A car has been plugged in since %s.", whenText(s.PluggedInAt))
+		add("A car has been plugged in since %s.", whenText(s.PluggedInAt))
 		if !c.Excluded.IsZero() {
-			say("It is excluded from control since %s.", whenText(c.Excluded))
+			add("It is excluded from control since %s.", whenText(c.Excluded))
 		} else if !c.Controlled {
-			say("Its site is not under control, so the charger is not controlled.")
+			add("Its site is not under control, so the charger is not controlled.")
 		}
 
-		return said
+		return sentences
 	}
 
 	e := &c.Current.From
-	say(
+	add(
 		"A car has been plugged in since %s and needs %s by %s.",
 		whenText(c.Session.PluggedInAt),
 		kwh(e.Need),
 		whenText(e.ReadyBy),
 	)
 
-	said = append(said, aheadText(p))
+	sentences = append(sentences, aheadText(p))
 	if level, known := p.Level.AtLast(); known && e.ReadyBy.After(p.Now) {
-		say("Its battery is expected to be %s\u00a0%% full at ready-by.", decimals(level, 0))
+		add("Its battery is expected to be %s\u00a0%% full at ready-by.", decimals(level, 0))
 	}
 
 	if p.Accepted < c.Current.Generation {
-		say("The client has not accepted this schedule yet.")
+		add("The client has not accepted this schedule yet.")
 	}
 
-	return append(said, tookText(p)...)
+	return append(sentences, tookText(p)...)
 }
 
 // plannedByClient returns the newest event in which the client sent its own schedule; nil if
@@ -403,9 +403,9 @@ func tookText(p *control.Past) []string {
 		return nil
 	}
 
-	var said []string
-	said = append(
-		said,
+	var parts []string
+	parts = append(
+		parts,
 		fmt.Sprintf(
 			"Until %s its schedules allowed %s kWh, and %s kWh were metered.",
 			clockText(t.Until),
@@ -415,17 +415,17 @@ func tookText(p *control.Past) []string {
 	)
 
 	if t.Less {
-		said = append(
-			said,
+		parts = append(
+			parts,
 			"So it was not the schedule that kept it from charging: look at the car, the charger, and what the client reported.",
 		)
 	}
 
 	if outcome := outcomeText(p); outcome != "" {
-		said = append(said, outcome)
+		parts = append(parts, outcome)
 	}
 
-	return said
+	return parts
 }
 
 // outcomeText says whether a session that has ended got the energy that it needed, by its

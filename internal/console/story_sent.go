@@ -65,13 +65,13 @@ func orderText(o *control.PastDispatch) string {
 func replacedText(all []control.PastDispatch, i int) string {
 	var from time.Time
 	for _, o := range all {
-		met := o.Meet(all[i].Span)
-		if met.Empty() || o.NotFollowed || !o.IssuedAt.After(all[i].IssuedAt) {
+		overlap := o.Meet(all[i].Span)
+		if overlap.Empty() || o.NotFollowed || !o.IssuedAt.After(all[i].IssuedAt) {
 			continue
 		}
 
-		if from.IsZero() || met.From.Before(from) {
-			from = met.From
+		if from.IsZero() || overlap.From.Before(from) {
+			from = overlap.From
 		}
 	}
 

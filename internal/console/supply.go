@@ -62,7 +62,7 @@ func (s *Server) setSupply(r *request) (view, error) {
 	return view{to: "/console/sites/" + id.String() + "?done=supplied"}, err
 }
 
-// importText is the import capacity that a change gives, in kW.
+// importText returns the import capacity of a change, in kW.
 func importText(c flex.SupplyChange) string {
 	if c.Fuse != nil {
 		return kwText(new(c.Fuse.Carries()))
@@ -72,8 +72,8 @@ func importText(c flex.SupplyChange) string {
 
 // supplyForm reads the capacities; a field that is left empty leaves its own as it was.
 func supplyForm(r *request) (flex.SupplyChange, error) {
-	drawn, err1 := readCap(r.PostFormValue("import_kw"), "")
-	given, err2 := readCap(r.PostFormValue("export_kw"), "")
+	importCap, err1 := readCap(r.PostFormValue("import_kw"), "")
+	exportCap, err2 := readCap(r.PostFormValue("export_kw"), "")
 
 	var c flex.SupplyChange
 	if err1 != nil || err2 != nil {
@@ -83,7 +83,7 @@ func supplyForm(r *request) (flex.SupplyChange, error) {
 		)
 	}
 
-	c = flex.SupplyChange{Import: drawn.Power, Export: given.Power}
+	c = flex.SupplyChange{Import: importCap.Power, Export: exportCap.Power}
 	if r.PostFormValue("fuse_a") == "" {
 		return c, nil
 	}
@@ -200,13 +200,13 @@ func (s *Server) setPower(r *request) (view, error) {
 		return view{}, err
 	}
 
-	phases, said, err := phasesForm(r)
+	phases, message, err := phasesForm(r)
 	if err != nil {
 		return view{}, err
 	}
 
 	phase, on := phaseForm(r)
-	detail := fmt.Sprintf("%s kW%s%s, %s: %s", kwText(power.Power), said, on, when, reason)
+	detail := fmt.Sprintf("%s kW%s%s, %s: %s", kwText(power.Power), message, on, when, reason)
 	err = s.act(
 		r,
 		access.Action{

@@ -151,13 +151,13 @@ func (r *request) with(name, value string) string {
 }
 
 // readID reads an id of the path or the query; NotFound for a text that is not an id.
-func readID[Of any](to *flex.ID[Of], text, what string) error {
+func readID[Of any](to *flex.ID[Of], text, label string) error {
 	if to.UnmarshalText([]byte(text)) != nil {
 		return flex.Fail(
 			flex.NotFound,
 			"%q is not the id of any %s",
 			text,
-			what,
+			label,
 		)
 	}
 

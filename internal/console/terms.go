@@ -12,7 +12,7 @@ import (
 // defaultWord is the default in a form of terms, as an empty value is.
 const defaultWord = "default"
 
-// termsPage is an organisation's terms, each with the days from which its values hold.
+// termsPage lists an organisation's terms, with the first day of each value.
 type termsPage struct {
 	ofOrg
 	Today  flex.Day
@@ -86,7 +86,7 @@ func (p *termsPage) table() *table {
 				l.Name,
 				v.Value,
 				dayText(v.From),
-				v.Holds,
+				v.InForce,
 				l.Default,
 				v.SetAt,
 				v.SetBy,
@@ -143,7 +143,7 @@ func readTermChange(r *request) (termChange, error) {
 	return c, nil
 }
 
-// termPreviewPage says what a change of a term would do, with the form that does it.
+// termPreviewPage previews a change of a term, with the form that makes it.
 type termPreviewPage struct {
 	termChange
 	reward.TermsPreview
@@ -151,7 +151,7 @@ type termPreviewPage struct {
 	Is  string
 }
 
-// previewTerm shows what a change would do. It changes nothing.
+// previewTerm shows the effect of a change and changes nothing.
 func (s *Server) previewTerm(r *request) (view, error) {
 	c, err := readTermChange(r)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Server) previewTerm(r *request) (view, error) {
 
 // setTerm sets a term from a day on, for a reason that the audit log keeps.
 func (s *Server) setTerm(r *request) (view, error) {
-	reason, err := confirmed(r, "")
+	reason, err := confirmedDecision(r, "")
 	if err != nil {
 		return view{}, err
 	}
@@ -212,7 +212,7 @@ func (s *Server) setTerm(r *request) (view, error) {
 				c.Org,
 				c.values,
 				c.from,
-				r.who.Name,
+				r.operator.Name,
 			)
 
 			return err

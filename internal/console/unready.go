@@ -49,7 +49,7 @@ func (s *Server) unready(r *request) (view, error) {
 		return view{}, err
 	}
 
-	ask, err := readPast(r)
+	query, err := readPast(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -63,7 +63,7 @@ func (s *Server) unready(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Invalid, "there is no cause %q", p.Cause)
 	}
 
-	p.UnreadyView, err = s.Control.ViewUnready(r.Context(), ask.Org, ask.Day)
+	p.UnreadyView, err = s.Control.ViewUnready(r.Context(), query.Org, query.Day)
 	if err != nil {
 		return view{}, err
 	}
@@ -78,7 +78,7 @@ func (s *Server) unready(r *request) (view, error) {
 	}, nil
 }
 
-// choose leaves out what the filter does, and what is beyond a page.
+// choose applies the filter and the length of a page.
 func (p *unreadyPage) choose(r *request) {
 	p.Cars = slices.DeleteFunc(p.Cars, func(u control.Unready) bool {
 		return p.Cause != "" && u.Cause != p.Cause

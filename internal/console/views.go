@@ -14,7 +14,7 @@ import (
 // viewPages are the lists of which views are saved.
 var viewPages = []string{Root + "/assets", Root + "/deliveries"}
 
-// savedViews are the views of a list, and what another one would be.
+// savedViews lists the saved views of a list, with the form for a new one.
 type savedViews struct {
 	Views []access.SavedView
 	Here  string // the list's own address, with its filters
@@ -28,13 +28,13 @@ func (s *Server) viewsOf(
 	orgs []flex.Org,
 ) (savedViews, error) {
 	var p savedViews
-	if r.plain() {
+	if r.isPlain() {
 		return p, nil
 	}
 
 	p.Here, p.Orgs = addressOf(r.URL), orgs
 
-	found, err := s.Access.SavedViews(ctx, r.who)
+	found, err := s.Access.SavedViews(ctx, r.operator)
 	for _, v := range found {
 		page, _, _ := strings.Cut(v.Path, "?")
 		if page == r.URL.Path {
@@ -51,7 +51,7 @@ func (s *Server) viewTable(r *request) (view, error) {
 		return view{}, err
 	}
 
-	found, err := s.Access.SavedViews(r.Context(), r.who)
+	found, err := s.Access.SavedViews(r.Context(), r.operator)
 	t := &table{
 		Name:    "views",
 		Columns: []string{"name", "owner", "organisation", "link"},
@@ -97,12 +97,12 @@ func addressOf(u *url.URL) string {
 	return u.Path + "?" + q.Encode()
 }
 
-// saveView keeps the list that was shown under a name.
+// saveView stores the list that was shown under a name.
 func (s *Server) saveView(r *request) (view, error) {
 	v := access.SavedView{Name: r.PostFormValue("view_name")}
-	here, err := url.Parse(r.PostFormValue("view"))
+	address, err := url.Parse(r.PostFormValue("view"))
 
-	isList := err == nil && here.Host == "" && slices.Contains(viewPages, here.Path)
+	isList := err == nil && address.Host == "" && slices.Contains(viewPages, address.Path)
 	if !isList {
 		return view{}, flex.Fail(
 			flex.Invalid,
@@ -112,7 +112,7 @@ func (s *Server) saveView(r *request) (view, error) {
 		)
 	}
 
-	v.Path = addressOf(here)
+	v.Path = addressOf(address)
 
 	err = readFilter(&v.Org, r.PostFormValue("view_org"), "organisation")
 	if err != nil {
@@ -127,10 +127,10 @@ func (s *Server) saveView(r *request) (view, error) {
 	}
 
 	err = s.act(r, act, func() error {
-		return s.Access.SaveView(r.Context(), r.who, v)
+		return s.Access.SaveView(r.Context(), r.operator, v)
 	})
 
-	return view{to: withDone(v.Path, "viewsaved")}, err
+	return view{to: withNotice(v.Path, "viewsaved")}, err
 }
 
 // dropView deletes a view.
@@ -144,19 +144,19 @@ func (s *Server) dropView(r *request) (view, error) {
 	act := access.Action{Act: "delete view", Subject: id.String()}
 	err := s.act(r, act, func() error {
 		var err error
-		path, err = s.Access.DropView(r.Context(), r.who, id)
+		path, err = s.Access.DropView(r.Context(), r.operator, id)
 		return err
 	})
 
 	path, _, _ = strings.Cut(path, "?")
 
-	return view{to: withDone(path, "viewdropped")}, err
+	return view{to: withNotice(path, "viewdropped")}, err
 }
 
-// withDone is an address that says what was done.
-func withDone(path, done string) string {
+// withNotice adds a notice about a finished action to an address.
+func withNotice(path, notice string) string {
 	if strings.Contains(path, "?") {
-		return path + "&done=" + done
+		return path + "&done=" + notice
 	}
-	return path + "?done=" + done
+	return path + "?done=" + notice
 }

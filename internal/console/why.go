@@ -12,15 +12,15 @@ import (
 
 // reasons explain on an asset's page why it is planned as it is.
 type reasons struct {
-	Why         *why    // of the chosen schedule
-	WhatIf      *whatIf // of an asset that charges
+	Why         *reasonsView // of the chosen schedule
+	WhatIf      *whatIf      // of an asset that charges
 	Battery     *batteryWhy
 	BatteryNote string // why there is no plan of a battery
 	Tank        string // what the plan of a hot-water tank does, or why there is none
 }
 
-// reasonsOf reads the form's what-if question from the address.
-func reasonsOf(p *control.Past, asked url.Values) reasons {
+// reasonsOf reads the what-if question of the form from the address.
+func reasonsOf(p *control.Past, query url.Values) reasons {
 	x := reasons{
 		BatteryNote: sentence(p.BatteryNote),
 		Tank:        sentence(p.Tank),
@@ -30,16 +30,16 @@ func reasonsOf(p *control.Past, asked url.Values) reasons {
 		x.Why = whyOf(*p.Why)
 	}
 	if p.Asset.Type.Charges() {
-		x.WhatIf = supposed(asked, p)
+		x.WhatIf = whatIfOf(query, p)
 	}
 
-	x.Battery = batteryWhyOf(p)
+	x.Battery = batteryReasons(p)
 
 	return x
 }
 
-// why is the reasons for a schedule, as the page shows them.
-type why struct {
+// reasonsView is the reasons for a schedule, as the page shows them.
+type reasonsView struct {
 	control.Explanation
 	CauseText string
 	Stretches []planRun
@@ -60,8 +60,8 @@ type planRun struct {
 // fact is an input of a plan and its source.
 type fact struct{ Name, Value, Origin string }
 
-func whyOf(x control.Explanation) *why {
-	w := &why{
+func whyOf(x control.Explanation) *reasonsView {
+	w := &reasonsView{
 		Explanation: x,
 		CauseText:   control.CauseText(x.Cause),
 		Periods:     x.Plan.Periods,
@@ -242,8 +242,8 @@ const (
 	powerMax = 22  // kW
 )
 
-// carAsked reads the question from the form; nil if there is none.
-func carAsked(q url.Values) (*control.Question, error) {
+// readCarQuestion reads the question from the form; nil if there is none.
+func readCarQuestion(q url.Values) (*control.Question, error) {
 	if !q.Has("need_kwh") && !q.Has("power_kw") && !q.Has("ready_by") {
 		return nil, nil
 	}
@@ -274,8 +274,8 @@ func carAsked(q url.Values) (*control.Question, error) {
 	}, nil
 }
 
-// supposed sets the form of the question, and the answer if it was asked.
-func supposed(q url.Values, p *control.Past) *whatIf {
+// whatIfOf fills in the form of the question, and the answer if it was asked.
+func whatIfOf(q url.Values, p *control.Past) *whatIf {
 	e := &p.Charging.Current.From
 	w := &whatIf{
 		Need:  e.Need,
@@ -295,14 +295,14 @@ func supposed(q url.Values, p *control.Past) *whatIf {
 		w.Power = *p.Asset.Power
 	}
 
-	asked, _ := carAsked(q) // what is wrong with it was said before
-	if asked == nil || p.Compare == nil {
+	question, _ := readCarQuestion(q) // what is wrong with it was said before
+	if question == nil || p.Compare == nil {
 		return w
 	}
 
 	w.Asked, w.ReadyBy = true, q.Get("ready_by")
-	w.Need, w.Peak = *asked.Need, *asked.MayChargePeak
-	w.Power = asked.Power
+	w.Need, w.Peak = *question.Need, *question.MayChargePeak
+	w.Power = question.Power
 
 	if a := p.Compare; a.Err != nil {
 		w.Note = sentence(a.Err.Error())
@@ -343,7 +343,7 @@ func figuresOfPlan(p charge.Plan, power flex.Watts) figures {
 	return f
 }
 
-// assetWhatIf answers a what-if question in numbers.
+// assetWhatIf answers a what-if question as JSON.
 func (s *Server) assetWhatIf(r *request) (view, error) {
 	a, err := pastQuery(r)
 	if err != nil {
@@ -359,7 +359,7 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 		return batteryAnswer(p)
 	}
 
-	w := supposed(r.URL.Query(), p)
+	w := whatIfOf(r.URL.Query(), p)
 	if w.Answer == nil && w.Note == "" {
 		return view{}, flex.Fail(
 			flex.Malformed,
@@ -380,7 +380,7 @@ func batteryAnswer(p *control.Past) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "%s", sentence(p.BatteryNote))
 	}
 
-	b := batteryWhyOf(p)
+	b := batteryReasons(p)
 	if b.Answer == nil {
 		return view{}, flex.Fail(
 			flex.Malformed,

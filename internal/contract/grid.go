@@ -170,8 +170,8 @@ func aheadWindow(w grid.AheadWindow) wire.AheadWindow {
 		TurnUpKW:       rounded(w.KW[forecast.TurnUp][:]),
 	}
 
-	if w.Came != nil {
-		came := rounded(w.Came[:])
+	if w.Actual != nil {
+		came := rounded(w.Actual[:])
 		v.LoadCameKW, v.TurnDownCameKW = &came[forecast.FleetLoad], &came[forecast.TurnDown]
 		v.TurnUpCameKW = &came[forecast.TurnUp]
 	}

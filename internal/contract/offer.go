@@ -87,14 +87,14 @@ func OfferPage(p *grid.OfferPage) wire.OfferPage {
 		Offers:    []wire.Offer{},
 		NumTotal:  p.Total,
 		NumJudged: p.Judged,
-		NumKept:   p.Kept,
+		NumKept:   p.Met,
 		Next:      p.Next,
 	}
 
 	for _, l := range p.Offers {
 		o := offer(&l.Offer)
 		if l.Over {
-			o.CameKW, o.Kept = new(l.Came.KW()), new(l.Kept())
+			o.CameKW, o.Kept = new(l.Actual.KW()), new(l.Met())
 		}
 
 		if l.Settled.Found > l.Settled.Waiting {

@@ -69,13 +69,13 @@ func program(p *adr.BoundProgram) wire.Program {
 func ProgramBound(b *adr.Bound) wire.ProgramBound {
 	return wire.ProgramBound{
 		Program:   program(&b.BoundProgram),
-		Asked:     programOrders(b.Asked),
+		Asked:     programOrders(b.New),
 		Withdrawn: programOrders(b.Withdrawn),
 		NumStays:  b.NumStays,
 	}
 }
 
-func programOrders(orders []adr.KeptOrder) []wire.ProgramOrder {
+func programOrders(orders []adr.StoredOrder) []wire.ProgramOrder {
 	list := []wire.ProgramOrder{}
 	for _, o := range orders {
 		d := wire.ProgramOrder{

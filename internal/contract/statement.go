@@ -148,7 +148,7 @@ func statementMonth(m *reward.Month) wire.StatementMonth {
 	v := wire.StatementMonth{
 		Month:              m.String(),
 		SharesPence:        m.Early,
-		FlooredPence:       m.Floored,
+		FlooredPence:       m.Dropped,
 		CreditPence:        m.Credited,
 		Events:             make([]wire.StatementMonthEvent, len(m.Events)),
 		CarriedInPence:     m.CarriedIn,

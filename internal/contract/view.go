@@ -239,7 +239,7 @@ func addAgreed(v *wire.SiteView, s *registry.SiteView) {
 	}
 
 	v.AgreedCalls = AgreedCalls(s.Calls.Agreed)
-	v.CallsToday, v.CallsThisMonth = s.Calls.Had.Day, s.Calls.Had.Month
+	v.CallsToday, v.CallsThisMonth = s.Calls.Counted.Day, s.Calls.Counted.Month
 }
 
 func meterView(m *registry.MeterView) *wire.MeterView {

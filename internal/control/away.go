@@ -357,7 +357,7 @@ func (s *Service) ReplanAbsencesOf(
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	for {
 		n, err := s.replanAways(ctx, org, &tried)
-		r.Did += n
+		r.Count += n
 		if err != nil || n == 0 {
 			return r, errors.Join(tried.err(), err)
 		}

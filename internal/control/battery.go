@@ -122,7 +122,7 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 				continue
 			}
 
-			r.Did += 1 + run.addJoint(seen)
+			r.Count += 1 + run.addJoint(seen)
 		}
 
 		if len(found) < most {

@@ -55,7 +55,7 @@ func (h *fixture) runBatteries() int {
 	if err != nil {
 		h.Fatal(err)
 	}
-	return r.Did
+	return r.Count
 }
 
 // sentTo writes what the battery is sent from now on, as hours of London.
@@ -411,7 +411,7 @@ func TestBatteryFarOffPlan(t *testing.T) {
 			t.Helper()
 			h.goTo("2026-01-14T" + clock + "Z")
 			when := flex.Span{From: at("2026-01-14T" + clock + "Z"), To: at("2026-01-14T" + clock + "Z")}
-			verdicts, err := service.Take(h.Context(), h.Org, []reading.Given{{AssetID: id, Label: flex.BatteryStateOfCharge, Span: when, Value: percent}})
+			verdicts, err := service.Store(h.Context(), h.Org, []reading.Input{{AssetID: id, Label: flex.BatteryStateOfCharge, Span: when, Value: percent}})
 			if err != nil || !verdicts[0].Accepted() {
 				t.Fatalf("%v, %v", verdicts, err)
 			}

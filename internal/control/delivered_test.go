@@ -12,15 +12,15 @@ import (
 // metered sends half-hourly readings of the charger, in kWh from the instant on.
 func (h *fixture) metered(from string, kwh ...float64) {
 	h.Helper()
-	var batch []reading.Given
+	var batch []reading.Input
 
 	for i, v := range kwh {
 		p := flex.PeriodAt(at(from)).Add(i)
-		batch = append(batch, reading.Given{AssetID: h.asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: v})
+		batch = append(batch, reading.Input{AssetID: h.asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: v})
 	}
 
 	service := reading.Service{DB: h.db}
-	verdicts, err := service.Take(h.Context(), h.Org, batch)
+	verdicts, err := service.Store(h.Context(), h.Org, batch)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -153,14 +153,14 @@ func TestInstruction_Refused(t *testing.T) {
 		}
 		h.acceptDispatches()
 		h.wait(30 * time.Second)
-		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Did != 0 {
-			t.Fatalf("%d are called or released while it follows: %v", r.Did, err)
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Count != 0 {
+			t.Fatalf("%d are called or released while it follows: %v", r.Count, err)
 		}
 
 		h.report(in.Assets[0].AssetID, flex.Rejected)
 		h.runBatteries()
 		h.wait(30 * time.Second)
-		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Did == 0 {
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Count == 0 {
 			t.Errorf("nobody is called in its place: %v", err)
 		}
 	})

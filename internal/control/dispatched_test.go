@@ -113,8 +113,8 @@ func TestDispatch_Instruction(t *testing.T) {
 		}
 
 		h.goTo("2026-01-14T22:41:00Z")
-		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); r.Did != 0 || err != nil {
-			t.Errorf("%d are called beside: %v", r.Did, err)
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); r.Count != 0 || err != nil {
+			t.Errorf("%d are called beside: %v", r.Count, err)
 		}
 		p, err := h.service.PreviewInstruction(
 			h.Context(),

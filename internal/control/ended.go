@@ -32,5 +32,5 @@ func (s *Service) queueEndedOf(ctx context.Context, org flex.OrgID) (worker.Repo
 		return err
 	})
 
-	return worker.Report{Did: n, More: n == endedMax}, err
+	return worker.Report{Count: n, More: n == endedMax}, err
 }

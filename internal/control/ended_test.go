@@ -34,8 +34,8 @@ func TestQueueEnded(t *testing.T) {
 		h.Exec(`DELETE FROM reckoning`)
 		h.wait(control.EndedWithin - time.Microsecond)
 
-		if r, err := h.service.QueueEnded(h.Context()); err != nil || r.Did != 1 {
-			h.Errorf("the job queued %d sessions, %v", r.Did, err)
+		if r, err := h.service.QueueEnded(h.Context()); err != nil || r.Count != 1 {
+			h.Errorf("the job queued %d sessions, %v", r.Count, err)
 		}
 
 		queued("by the job", "0 60000000")
@@ -43,8 +43,8 @@ func TestQueueEnded(t *testing.T) {
 		h.Exec(`UPDATE reckoning SET to_at = to_at - 5, detect_at = NULL`)
 
 		for _, want := range []int{1, 0} {
-			if r, err := h.service.QueueEnded(h.Context()); err != nil || r.Did != want {
-				h.Errorf("with another end the job queued %d sessions, want %d: %v", r.Did, want, err)
+			if r, err := h.service.QueueEnded(h.Context()); err != nil || r.Count != want {
+				h.Errorf("with another end the job queued %d sessions, want %d: %v", r.Count, want, err)
 			}
 		}
 

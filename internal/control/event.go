@@ -459,7 +459,7 @@ func (h eventHandler) releaseFuse(ctx context.Context) error {
 		return nil
 	}
 
-	if err := h.tx.MarkAsking(ctx, h.c.Asset.SiteID); err != nil {
+	if err := h.tx.ReplanFuseLimitedHeaters(ctx, h.c.Asset.SiteID); err != nil {
 		return err
 	}
 

@@ -118,7 +118,7 @@ func TestExportLimits(t *testing.T) {
 
 		gives("a link that is heard", 0, 2, 2)
 		h.wait(15 * time.Minute)
-		if r, err := h.service.WatchLinks(h.Context()); err != nil || r.Did != 1 {
+		if r, err := h.service.WatchLinks(h.Context()); err != nil || r.Count != 1 {
 			t.Fatal(r, err)
 		}
 		gives("a lost link", 0, 2, 0)

@@ -358,7 +358,7 @@ func (s *Service) WatchLinksOf(
 		}
 
 		n, err := tx.LoseCapLinks(ctx)
-		r.Did = int(n)
+		r.Count = int(n)
 		if err != nil || n == 0 {
 			return err
 		}

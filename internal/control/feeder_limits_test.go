@@ -138,8 +138,8 @@ func TestLimits(t *testing.T) {
 			h.Helper()
 			h.goTo(at)
 			r, err := h.service.WatchLinks(ctx)
-			if err != nil || r.Did != want {
-				t.Errorf("%s: %d links are lost, not %d: %v", at, r.Did, want, err)
+			if err != nil || r.Count != want {
+				t.Errorf("%s: %d links are lost, not %d: %v", at, r.Count, want, err)
 			}
 			h.planned()
 		}

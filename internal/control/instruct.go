@@ -172,7 +172,7 @@ func (s *Service) sendBy(
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		p, err = put(ctx, tx, in, ahead)
-		tx.Made(p)
+		tx.SetMadeRecord(p)
 		return err
 	})
 

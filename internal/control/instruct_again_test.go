@@ -14,8 +14,8 @@ import (
 func (h *fixture) follows(after time.Duration, want int) {
 	h.Helper()
 	h.wait(after)
-	if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != want {
-		h.Errorf("%d changed, not %d: %v", r.Did, want, err)
+	if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Count != want {
+		h.Errorf("%d changed, not %d: %v", r.Count, want, err)
 	}
 }
 

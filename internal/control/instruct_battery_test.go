@@ -201,7 +201,7 @@ func TestInstruction_BatteryFollows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.Did
+			return r.Count
 		}
 
 		if n := look(); n != 1 {

@@ -64,8 +64,8 @@ func TestInstruction_HeatRefused(t *testing.T) {
 		look := func(want int, what string) {
 			t.Helper()
 			h.wait(30 * time.Second)
-			if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Did != want {
-				t.Fatalf("%s: %d were called or released, not %d: %v", what, r.Did, want, err)
+			if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Count != want {
+				t.Fatalf("%s: %d were called or released, not %d: %v", what, r.Count, want, err)
 			}
 		}
 
@@ -118,8 +118,8 @@ func TestInstruction_HeatComfortEnds(t *testing.T) {
 		if err != nil || r.Slots[1].Expected < heats-5 || r.Slots[1].Expected > heats+5 {
 			t.Errorf("%v: expected %+v, not %d", err, r.Slots, heats)
 		}
-		if did, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || did.Did != 1 {
-			t.Errorf("%d were called in its place: %v", did.Did, err)
+		if did, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || did.Count != 1 {
+			t.Errorf("%d were called in its place: %v", did.Count, err)
 		}
 		h.clean()
 	})

@@ -261,7 +261,7 @@ func TestInstruction_HeatFollows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.Did
+			return r.Count
 		}
 
 		if n := look(); n != 1 {
@@ -435,8 +435,8 @@ func TestInstruction_HeatReport(t *testing.T) {
 		// Of what it was to leave out it left out four fifths: somebody else is to make up for the rest.
 		h.goTo("2026-01-15T05:00:30Z")
 		p, err := h.service.FollowInstructionsOf(h.Context(), h.Org)
-		if err != nil || p.Did != 0 {
-			t.Errorf("%v: %d were called", err, p.Did)
+		if err != nil || p.Count != 0 {
+			t.Errorf("%v: %d were called", err, p.Count)
 		}
 	})
 }
@@ -501,7 +501,7 @@ func TestInstruction_HeatWaits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.Did
+			return r.Count
 		}
 
 		if n := look(5 * time.Second); n != 0 || h.tankPlan(id).Generation != was[id].Generation {
@@ -550,8 +550,8 @@ func TestInstruction_HeatWaitsLimit(t *testing.T) {
 			t.Fatalf("%d are called", len(p.Assets))
 		}
 		h.wait(5 * time.Second)
-		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Did != 0 {
-			t.Errorf("%v: %d are called before the heater is planned", err, r.Did)
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Count != 0 {
+			t.Errorf("%v: %d are called before the heater is planned", err, r.Count)
 		}
 	})
 }
@@ -567,8 +567,8 @@ func TestInstruction_HeatNeverPlanned(t *testing.T) {
 			return err
 		})
 		h.wait(30 * time.Second)
-		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Did != 1 {
-			t.Errorf("%v: %d are called", err, r.Did)
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Count != 1 {
+			t.Errorf("%v: %d are called", err, r.Count)
 		}
 	})
 }

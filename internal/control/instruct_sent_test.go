@@ -88,8 +88,8 @@ func TestInstruction_MeteredSinceCall(t *testing.T) {
 
 		h.goTo("2026-01-15T18:00:30Z")
 		h.meter(called, "2026-01-15T17:30:00Z", 3.7, 0) // the first charged on
-		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != 1 {
-			h.Fatalf("%d changed, not 1: %v", r.Did, err)
+		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Count != 1 {
+			h.Fatalf("%d changed, not 1: %v", r.Count, err)
 		}
 
 		report, err := h.service.ReportInstruction(h.Context(), h.Org, sent.ID)

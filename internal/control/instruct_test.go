@@ -175,8 +175,8 @@ func TestInstruction_Follows(t *testing.T) {
 		follow := func(want int) {
 			h.Helper()
 			h.wait(5 * time.Second)
-			if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != want {
-				h.Errorf("%d changed, not %d: %v", r.Did, want, err)
+			if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Count != want {
+				h.Errorf("%d changed, not %d: %v", r.Count, want, err)
 			}
 		}
 
@@ -226,8 +226,8 @@ func TestInstruction_FollowsWithinSeconds(t *testing.T) {
 		h.accept() // and the second does not
 		h.goTo("2026-01-15T17:59:55Z")
 		h.wait(250 * time.Millisecond)
-		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != 1 {
-			h.Errorf("%d changed, not 1: %v", r.Did, err)
+		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Count != 1 {
+			h.Errorf("%d changed, not 1: %v", r.Count, err)
 		}
 		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 2 {
 			h.Errorf("%d draw, not 2", n)
@@ -303,8 +303,8 @@ func TestInstruction_Metered(t *testing.T) {
 
 		h.goTo("2026-01-15T18:00:30Z")
 		h.meter(called, "2026-01-15T17:30:00Z", 3.7, 0) // the first charged on
-		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != 1 {
-			h.Errorf("%d changed, not 1: %v", r.Did, err)
+		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Count != 1 {
+			h.Errorf("%d changed, not 1: %v", r.Count, err)
 		}
 		if n := h.drawing(assets, "2026-01-15T18:30:00Z"); n != 1 {
 			h.Errorf("%d draw, not 1", n)
@@ -448,8 +448,8 @@ func TestInstruction_MeteredEachMinute(t *testing.T) {
 			now := time.UnixMicro(h.micro.Load()).UTC()
 			h.register(called[0], now, 700)
 			h.register(called[1], now, 800+float64(minute)*0.123)
-			if r, err := h.service.FollowInstructions(h.Context()); err != nil || (r.Did > 0) != (minute == 1) {
-				h.Errorf("%d changed at %s: %v", r.Did, now, err)
+			if r, err := h.service.FollowInstructions(h.Context()); err != nil || (r.Count > 0) != (minute == 1) {
+				h.Errorf("%d changed at %s: %v", r.Count, now, err)
 			}
 			h.acceptAll()
 			h.wait(time.Minute)

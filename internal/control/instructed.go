@@ -262,7 +262,7 @@ func (s *Service) StopInstructions(
 
 		n = len(active)
 		released, err = s.stopAll(ctx, tx, active, who)
-		tx.Made(n)
+		tx.SetMadeRecord(n)
 
 		return err
 	})
@@ -428,7 +428,7 @@ func (s *Service) followEach(
 		}
 
 		n, failed := follow(ctx, org, &active[k]) // an error does not delay the others
-		r.Did += n
+		r.Count += n
 		err = errors.Join(err, failed)
 	}
 

@@ -64,7 +64,7 @@ func (s *Service) SendOrdersOf(
 			failed = errors.Join(failed, err)
 			continue
 		}
-		r.Did++
+		r.Count++
 	}
 
 	return r, failed

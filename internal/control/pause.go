@@ -85,7 +85,7 @@ func (s *Service) PlugInSchedule(
 
 		parts = splitBlock(blocks, spans, made.Span)
 		err = tx.SetPause(ctx, p.Asset, made.Span, made.Saved, endOf(spans))
-		tx.Made(parts)
+		tx.SetMadeRecord(parts)
 
 		return err
 	})

@@ -41,7 +41,7 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 			return err
 		})
 
-		return worker.Report{Did: n + waves, More: n == purgeSessions || waves == purgeMax}, err
+		return worker.Report{Count: n + waves, More: n == purgeSessions || waves == purgeMax}, err
 	})
 
 	for _, drop := range s.purges() {
@@ -83,7 +83,7 @@ func purgeUntilDone(
 			return err
 		}
 
-		r.Did += int(n)
+		r.Count += int(n)
 	}
 
 	return nil

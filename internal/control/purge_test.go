@@ -50,7 +50,7 @@ func TestPurge(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			return r.Did
+			return r.Count
 		}
 
 		h.publish("2026-01-10T18:00:00Z", night(12)...)

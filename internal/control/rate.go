@@ -548,7 +548,7 @@ func (s *Service) LearnRatesOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	n, err := s.learnRates(ctx, org)
-	return worker.Report{Did: n, More: n == rateDueMax}, err
+	return worker.Report{Count: n, More: n == rateDueMax}, err
 }
 
 // learned is what was learned from a session, and when it is to be evaluated again.

@@ -108,7 +108,7 @@ func (s *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 		s.planned.Add(int64(t.planned))
 		s.changed.Add(int64(t.changed))
 
-		return worker.Report{Did: t.changed}, err
+		return worker.Report{Count: t.changed}, err
 	})
 }
 
@@ -408,7 +408,7 @@ func (s *Service) unmarkUnchanged(
 	}
 
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.Unmark(ctx, l.same...); err != nil {
+		if err := tx.RemoveMarks(ctx, l.same...); err != nil {
 			return err
 		}
 
@@ -601,7 +601,7 @@ func (s *Service) refresh(
 
 		// Due marks are removed first: planning may mark a session for later, which fails
 		// while a mark is due.
-		if err := tx.Done(ctx, tx.Now(), sessions...); err != nil {
+		if err := tx.RemoveDueMarks(ctx, tx.Now(), sessions...); err != nil {
 			return err
 		}
 

@@ -40,7 +40,7 @@ func (t *runCounts) add(part runCounts) {
 }
 
 func (t runCounts) report() worker.Report {
-	r := worker.Report{Did: t.changed}
+	r := worker.Report{Count: t.changed}
 	if t.planned > 0 {
 		r.Note = fmt.Sprintf(
 			"%d assets planned, %d schedules changed",

@@ -16,7 +16,7 @@ func (h *fixture) replan() (did int) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	return r.Did
+	return r.Count
 }
 
 // night is 26 half-hours of £60/MWh from 18:00, with the given ones cheap.
@@ -385,7 +385,7 @@ func TestReplan_Many(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				did <- r.Did
+				did <- r.Count
 			}()
 		}
 
@@ -509,5 +509,5 @@ func (h *fixture) help() int {
 	if err != nil {
 		h.Fatal(err)
 	}
-	return r.Did
+	return r.Count
 }

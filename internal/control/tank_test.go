@@ -26,7 +26,7 @@ func (h *fixture) runTanks() int {
 	if err != nil {
 		h.Fatal(err)
 	}
-	return r.Did
+	return r.Count
 }
 
 // tankPlan is the plan of a tank as it is kept.

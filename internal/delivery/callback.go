@@ -89,14 +89,13 @@ func storeReport(
 		return err
 	}
 
-	return replanLost(ctx, tx, report, before)
+	return replanAfterLoss(ctx, tx, report, before)
 }
 
-// replanLost marks an asset to be planned again whose charger follows a schedule after it had
-// failed: it lacks the energy that it did not draw meanwhile. The assets beside one are
-// planned again when it does not follow a dispatch, and when it follows the dispatch after
-// all.
-func replanLost(
+// replanAfterLoss marks an asset to be planned again if its charger follows a schedule after
+// it had failed: energy was not drawn meanwhile. The assets beside one are planned again when
+// it does not follow a dispatch, and when it follows the dispatch after all.
+func replanAfterLoss(
 	ctx context.Context,
 	tx *store.Tx,
 	report flex.Callback,
@@ -106,10 +105,10 @@ func replanLost(
 		return tx.MarkDispatched(ctx, report.AssetID, report.EventID)
 	}
 
-	failed := slices.ContainsFunc(before, func(b flex.Callback) bool {
+	alreadyFailed := slices.ContainsFunc(before, func(b flex.Callback) bool {
 		return b.AssetID == report.AssetID && b.Status == flex.Failed
 	})
-	if !failed || report.Status != flex.Executed {
+	if !alreadyFailed || report.Status != flex.Executed {
 		return nil
 	}
 

@@ -119,15 +119,15 @@ func TestPurge(t *testing.T) {
 		for i, wait := range []time.Duration{0, 25 * time.Hour} {
 			time.Sleep(wait)
 			h.service.Retain = 60 * 24 * time.Hour
-			if r, err := h.service.Purge(ctx); err != nil || r.Did != 0 {
-				h.Errorf("after %v: %d deleted that are to be kept for 60 days, %v", wait, r.Did, err)
+			if r, err := h.service.Purge(ctx); err != nil || r.Count != 0 {
+				h.Errorf("after %v: %d deleted that are to be kept for 60 days, %v", wait, r.Count, err)
 			}
 
 			h.service.Retain = 0
 			r, err := h.service.Purge(ctx)
 			n := h.Count(`SELECT (SELECT count(*) FROM delivery) * 100 + (SELECT count(*) FROM attempt) * 10 + (SELECT count(*) FROM callback)`)
-			if err != nil || r.Did != i || n != []int{211, 100}[i] {
-				h.Errorf("after %v: %d deleted, %d left, %v", wait, r.Did, n, err)
+			if err != nil || r.Count != i || n != []int{211, 100}[i] {
+				h.Errorf("after %v: %d deleted, %d left, %v", wait, r.Count, n, err)
 			}
 		}
 

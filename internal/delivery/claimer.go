@@ -28,7 +28,7 @@ type claimer struct {
 	holder int64     // of the latest claim's leases
 	// the answer to the claim was lost: rows may be leased to this holder that it does not
 	// know
-	lost bool
+	leaseLost bool
 }
 
 // free returns how many more attempts may be under way. A half-open breaker allows one.
@@ -44,19 +44,19 @@ func (d *dispatcher) mayClaim() bool {
 	if !d.due || d.claimer.busy {
 		return false
 	}
-	if d.disabled || d.gone {
+	if d.isDisabled || d.isGone {
 		return false
 	}
 
 	now := d.now()
-	if now.Before(d.blocked()) || d.free() <= 0 || d.recorder.full() {
+	if now.Before(d.blockedUntilTime()) || d.free() <= 0 || d.recorder.full() {
 		return false
 	}
 
 	// A claim for few pushes costs as much as one for many: wait until half are free.
-	manyFree := 2*d.free() >= d.endpoint.Concurrency
+	halfFree := 2*d.free() >= d.endpoint.Concurrency
 
-	return manyFree || d.breaker.halfOpen() ||
+	return halfFree || d.breaker.halfOpen() ||
 		now.Sub(d.claimer.at) >= claimPause
 }
 
@@ -69,7 +69,7 @@ func (d *dispatcher) claim() {
 
 	// After a lost answer the same holder claims again, so that it gets the rows that were
 	// leased to it.
-	if !d.claimer.lost {
+	if !d.claimer.leaseLost {
 		d.claimer.holder = rand.Int64() | 1
 	}
 
@@ -78,7 +78,7 @@ func (d *dispatcher) claim() {
 		Holder: d.claimer.holder,
 		Most:   d.free(),
 		Lease:  lease,
-		Lost:   d.claimer.lost,
+		Lost:   d.claimer.leaseLost,
 	}
 
 	late := d.late
@@ -96,17 +96,17 @@ func (d *dispatcher) claim() {
 			err = nil
 		}
 
-		done := claimed{
+		result := claimed{
 			claim:  claim,
 			err:    err,
 			spread: err == nil && late,
 		}
 
 		if err == nil && !claim.More {
-			done.nextDue = d.nextDue()
+			result.nextDue = d.nextDue()
 		}
 
-		d.events <- done
+		d.events <- result
 	}()
 }
 
@@ -122,7 +122,7 @@ func (c claimed) apply(d *dispatcher) {
 	// The claim counts as under way until its answer was processed: see expect.
 	defer func() { d.claimer.busy = false }()
 
-	d.claimer.lost = c.err != nil
+	d.claimer.leaseLost = c.err != nil
 	d.late = d.late && !c.spread
 	if c.err != nil {
 		d.trouble("claim pushes", c.err)
@@ -130,7 +130,7 @@ func (c claimed) apply(d *dispatcher) {
 	}
 
 	if !c.claim.Endpoint.Enabled {
-		d.disabled = !d.due // a wake-up since then may be newer
+		d.isDisabled = !d.due // a wake-up since then may be newer
 		return
 	}
 

@@ -143,13 +143,13 @@ func checkInForce(
 		return nil
 	}
 
-	replaced, err := replacedTimes(ctx, tx, d.ID)
+	times, err := replacedTimes(ctx, tx, d.ID)
 	if err != nil {
 		return err
 	}
 
 	var newest Replaced
-	for _, r := range replaced {
+	for _, r := range times {
 		if r.To.After(tx.Now()) && bytes.Compare(r.By.Bytes(), newest.By.Bytes()) > 0 {
 			newest = r
 		}
@@ -287,6 +287,6 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 			return err
 		})
 
-		return worker.Report{Did: int(n), More: n > 0}, err
+		return worker.Report{Count: int(n), More: n > 0}, err
 	})
 }

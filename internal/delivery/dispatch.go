@@ -40,18 +40,18 @@ func (s *Service) Dispatch(
 }
 
 // PreviewDispatch makes the checks of Dispatch, with the same errors, and sends nothing. After
-// the checks it calls then, in the same transaction.
+// the checks it calls after, in the same transaction.
 func (s *Service) PreviewDispatch(
 	ctx context.Context,
 	org flex.OrgID,
 	order store.Dispatch,
-	then func(*store.Tx) error,
+	after func(*store.Tx) error,
 ) error {
 	if err := checkSpan(order.Span); err != nil {
 		return err
 	}
 
-	ids, err := namedOnce(order.Assets)
+	ids, err := uniqueAssets(order.Assets)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Service) PreviewDispatch(
 			}
 		}
 
-		return then(tx)
+		return after(tx)
 	})
 }
 
@@ -135,8 +135,8 @@ func checkSpan(span flex.Span) error {
 	return nil
 }
 
-// namedOnce returns the assets of a dispatch. It fails if one is named twice.
-func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
+// uniqueAssets returns the assets of a dispatch. It fails if one is listed twice.
+func uniqueAssets(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 	if len(assets) == 0 || len(assets) > DispatchMax {
 		return nil, flex.Fail(
 			flex.Malformed,
@@ -147,17 +147,17 @@ func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 	}
 
 	ids := make([]flex.AssetID, len(assets))
-	named := map[flex.AssetID]bool{}
+	known := map[flex.AssetID]bool{}
 
 	for i, a := range assets {
-		if named[a.ID] {
+		if known[a.ID] {
 			return nil, flex.Fail(
 				flex.Malformed,
 				"a dispatch names each asset once, not %v twice",
 				a.ID,
 			)
 		}
-		ids[i], named[a.ID] = a.ID, true
+		ids[i], known[a.ID] = a.ID, true
 	}
 
 	return ids, nil
@@ -177,8 +177,8 @@ func checkPowers(
 	}
 
 	for _, a := range assets {
-		rating, ours := own[a.ID]
-		if !ours {
+		rating, isOwn := own[a.ID]
+		if !isOwn {
 			return flex.Fail(flex.NotFound, flex.AssetMissing)
 		}
 

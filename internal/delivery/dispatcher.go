@@ -31,10 +31,10 @@ type dispatcher struct {
 	restsUntil atomic.Int64
 
 	// The following fields belong to the goroutine of run.
-	endpoint flex.Endpoint
-	disabled bool // whether the endpoint is disabled, by the latest claim
-	gone     bool // the endpoint answered that it is gone; not recorded yet
-	sending  int  // attempts under way
+	endpoint   flex.Endpoint
+	isDisabled bool // whether the endpoint is disabled, by the latest claim
+	isGone     bool // the endpoint answered that it is gone; not recorded yet
+	sending    int  // attempts under way
 
 	due bool // something may be due
 	// the endpoint was down: schedules of a whole fleet may be due
@@ -96,7 +96,7 @@ func (d *dispatcher) run() {
 			d.record()
 		}
 
-		if d.idle() && (stopping || d.finished()) {
+		if d.idle() && (stopping || d.isFinished()) {
 			return
 		}
 
@@ -119,7 +119,7 @@ func (d *dispatcher) run() {
 // it is. If the endpoint was set again since, its breaker is closed.
 func (d *dispatcher) woken() {
 	d.due = true
-	d.disabled = false
+	d.isDisabled = false
 
 	if d.version.Load() != d.endpoint.Version {
 		d.blockedUntil = time.Time{}
@@ -133,16 +133,16 @@ func (d *dispatcher) woken() {
 // longer. The time at which something is due is in the database, and is read again.
 func (d *dispatcher) followClock() {
 	now := d.now()
-	back := min(now.Sub(d.readAt), 0)
+	setBack := min(now.Sub(d.readAt), 0)
 	d.readAt = now
-	if back == 0 {
+	if setBack == 0 {
 		return
 	}
 
-	d.blockedUntil = d.blockedUntil.Add(back)
-	d.breaker.until = d.breaker.until.Add(back)
-	d.restsUntil.Add(back.Microseconds())
-	d.claimer.at = d.claimer.at.Add(back)
+	d.blockedUntil = d.blockedUntil.Add(setBack)
+	d.breaker.until = d.breaker.until.Add(setBack)
+	d.restsUntil.Add(setBack.Microseconds())
+	d.claimer.at = d.claimer.at.Add(setBack)
 }
 
 // checkDue records whether the time at which something is due has come.
@@ -160,11 +160,11 @@ func (d *dispatcher) idle() bool {
 	return d.sending == 0 && !d.claimer.busy && d.recorder.empty()
 }
 
-// finished reports whether there is nothing to do now or later, and if so removes the
+// isFinished reports whether there is nothing to do now or later, and if so removes the
 // dispatcher from the service.
-func (d *dispatcher) finished() bool {
-	nothingDue := d.disabled || !d.due
-	nothingLater := d.disabled || d.dueAt.IsZero()
+func (d *dispatcher) isFinished() bool {
+	nothingDue := d.isDisabled || !d.due
+	nothingLater := d.isDisabled || d.dueAt.IsZero()
 	return nothingDue && nothingLater && d.service.remove(d)
 }
 
@@ -196,8 +196,8 @@ func (d *dispatcher) nextDue() time.Time {
 // expect applies an answer of nextDue. While a claim is under way there are two such answers,
 // and it is unknown which is newer: the earlier instant counts.
 func (d *dispatcher) expect(next time.Time) {
-	earlierKnown := !d.dueAt.IsZero() && (next.IsZero() || d.dueAt.Before(next))
-	if d.claimer.busy && earlierKnown {
+	hasEarlier := !d.dueAt.IsZero() && (next.IsZero() || d.dueAt.Before(next))
+	if d.claimer.busy && hasEarlier {
 		next = d.dueAt
 	}
 
@@ -214,8 +214,8 @@ func (d *dispatcher) block(until time.Time) {
 	d.blockedUntil = until
 }
 
-// blocked returns until when claims are forbidden: by the rate, a failing store or the breaker.
-func (d *dispatcher) blocked() time.Time {
+// blockedUntilTime returns until when claims are forbidden: by the rate, a failing store or the breaker.
+func (d *dispatcher) blockedUntilTime() time.Time {
 	if d.breaker.until.After(d.blockedUntil) {
 		return d.breaker.until
 	}
@@ -226,7 +226,7 @@ func (d *dispatcher) blocked() time.Time {
 func (d *dispatcher) pause() time.Duration {
 	now := d.now()
 	if d.due {
-		if d.disabled || d.gone {
+		if d.isDisabled || d.isGone {
 			return idleWait
 		}
 
@@ -236,8 +236,8 @@ func (d *dispatcher) pause() time.Duration {
 			return idleWait
 		}
 
-		if d.blocked().After(now) {
-			return d.blocked().Sub(now)
+		if d.blockedUntilTime().After(now) {
+			return d.blockedUntilTime().Sub(now)
 		}
 
 		if d.free() > 0 && !d.claimer.busy {
@@ -265,12 +265,12 @@ func (d *dispatcher) setResting(resting bool) {
 }
 
 // trouble logs an error of the store and lets the dispatcher wait a little.
-func (d *dispatcher) trouble(what string, err error) {
+func (d *dispatcher) trouble(action string, err error) {
 	if d.stopping() {
 		return
 	}
 	d.service.Log.Error(
-		"cannot "+what,
+		"cannot "+action,
 		"org",
 		d.org,
 		"endpoint",

@@ -26,7 +26,7 @@ func TestDispatcher_CrossedAnswers(t *testing.T) {
 	for name, at := range map[string]time.Time{"now": now, "soon": now.Add(time.Hour)} {
 		l := newDispatcher(d, e)
 		l.claimer.busy = true
-		recorded{nextDue: at}.apply(l)
+		recordResult{nextDue: at}.apply(l)
 		claimed{claim: store.Claim{Endpoint: e}, nextDue: now.Add(2 * time.Hour)}.apply(l)
 		if due := at.Equal(now); l.due != due || !due && !l.dueAt.Equal(at) {
 			t.Errorf("%s: due %t, else at %v", name, l.due, l.dueAt)
@@ -117,8 +117,8 @@ func TestDispatcher_OrgMoved(t *testing.T) {
 
 		d.claim()
 		(<-d.events).apply(d)
-		if d.due || !d.disabled {
-			t.Errorf("it claims again: due %t, disabled %t", d.due, d.disabled)
+		if d.due || !d.isDisabled {
+			t.Errorf("it claims again: due %t, disabled %t", d.due, d.isDisabled)
 		}
 	})
 }

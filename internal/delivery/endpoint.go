@@ -67,9 +67,9 @@ func (s *Service) SetEndpoint(
 			return err
 		}
 
-		e = settings.over(before, name)
+		e = settings.appliedTo(before, name)
 		if settings.Secret != "" && settings.Secret != before.Secret {
-			takeOver(&e, settings.Secret, s.DB.Now())
+			replaceSecret(&e, settings.Secret, s.DB.Now())
 		}
 
 		made = e.Secret == ""
@@ -120,8 +120,8 @@ func lockBefore(
 	return before, err
 }
 
-// over returns the endpoint with the settings applied. The secret is unchanged.
-func (s *Settings) over(
+// appliedTo returns the endpoint with the settings applied. The secret is unchanged.
+func (s *Settings) appliedTo(
 	before flex.Endpoint,
 	name flex.EndpointName,
 ) flex.Endpoint {
@@ -173,7 +173,7 @@ func (s *Service) Rotate(
 			return err
 		}
 
-		takeOver(&e, secret, s.DB.Now())
+		replaceSecret(&e, secret, s.DB.Now())
 		e, err = s.put(ctx, tx, e)
 		return err
 	})
@@ -196,9 +196,9 @@ func (s *Service) put(
 	return e, err
 }
 
-func takeOver(e *flex.Endpoint, secret flex.Secret, now time.Time) {
+func replaceSecret(e *flex.Endpoint, secret flex.Secret, now time.Time) {
 	if e.Secret != "" {
-		e.Former = stillSigning(e, now)
+		e.Former = formerSecretsInUse(e, now)
 		e.OldSecret, e.OldUntil = e.Secret, now.Add(RotationTime)
 	}
 	e.Secret = secret
@@ -207,9 +207,10 @@ func takeOver(e *flex.Endpoint, secret flex.Secret, now time.Time) {
 // formerMax is how many earlier secrets sign besides the latest ones.
 const formerMax = 8
 
-// stillSigning returns the endpoint's earlier secrets that are still valid, the newest first.
-// The receiver may know only the oldest, if the responses with the later ones were lost.
-func stillSigning(e *flex.Endpoint, now time.Time) []flex.FormerSecret {
+// formerSecretsInUse returns the endpoint's earlier secrets that are still valid, the newest
+// first. The receiver may know only the oldest, if the responses with the later ones were
+// lost.
+func formerSecretsInUse(e *flex.Endpoint, now time.Time) []flex.FormerSecret {
 	var former []flex.FormerSecret
 	if now.Before(e.OldUntil) {
 		former = append(former, flex.FormerSecret{

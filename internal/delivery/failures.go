@@ -72,14 +72,14 @@ func (c failureCount) rows() []Failure {
 
 // failuresOf counts failed pushes. Endpoints are named with their organisation where there are
 // several.
-func failuresOf(of map[string][]store.FailedPushes) Failures {
+func failuresOf(byOrg map[string][]store.FailedPushes) Failures {
 	f := Failures{}
 	cause, model := failureCount{}, failureCount{}
 	region, endpoint := failureCount{}, failureCount{}
 	firmware := failureCount{}
 
-	for org, failed := range of {
-		for _, x := range failed {
+	for org, pushes := range byOrg {
+		for _, x := range pushes {
 			f.Pushes += x.Pushes
 			cause.add(CauseOf(x.Status), strconv.Itoa(x.Status), x.Pushes)
 			model.add(cmp.Or(x.Model, "not known"), x.Model, x.Pushes)
@@ -87,7 +87,7 @@ func failuresOf(of map[string][]store.FailedPushes) Failures {
 			region.add(cmp.Or(x.GSPGroup, "not known"), x.GSPGroup, x.Pushes)
 
 			name := string(x.Endpoint)
-			if len(of) > 1 {
+			if len(byOrg) > 1 {
 				name = org + " · " + name
 			}
 			endpoint.add(name, string(x.Endpoint), x.Pushes)

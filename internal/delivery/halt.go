@@ -23,10 +23,10 @@ func ParseHaltScope(text string) (HaltScope, error) {
 
 // HaltOrder is a request to halt, with its author and reason.
 type HaltOrder struct {
-	Scope  HaltScope
-	Who    string
-	Reason string
-	Two    bool // whether it takes two people to end it
+	Scope    HaltScope
+	Operator string
+	Reason   string
+	Two      bool // whether it takes two people to end it
 }
 
 // Halt stops the pushes of its scope: everything, an organisation, an endpoint, a model of
@@ -48,7 +48,7 @@ func (s *Service) Halt(ctx context.Context, o HaltOrder) error {
 		}
 		return all.Halt(ctx, store.Halt{
 			Scope:    o.Scope,
-			Who:      o.Who,
+			Who:      o.Operator,
 			Reason:   o.Reason,
 			NeedsTwo: o.Two,
 		})
@@ -108,10 +108,10 @@ func checkEndpoint(ctx context.Context, all *store.All, scope HaltScope) error {
 		return err
 	}
 
-	is := func(e flex.Endpoint) bool {
+	matches := func(e flex.Endpoint) bool {
 		return e.Org == scope.Org && string(e.Name) == scope.Name
 	}
-	if !slices.ContainsFunc(endpoints, is) {
+	if !slices.ContainsFunc(endpoints, matches) {
 		return flex.Fail(
 			flex.NotFound,
 			"organisation %s has no endpoint %q",
@@ -183,7 +183,7 @@ const ResumeAskedFor = time.Hour
 func (s *Service) ResumeBy(
 	ctx context.Context,
 	scope HaltScope,
-	who string,
+	operator string,
 ) (ended bool, err error) {
 	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		ended = false // a transaction may run again
@@ -199,15 +199,15 @@ func (s *Service) ResumeBy(
 
 		if i >= 0 && halts[i].NeedsTwo {
 			h := haltView(&halts[i])
-			if h.Asked(all.Now()) && h.AskedBy == who {
+			if h.EndRequested(all.Now()) && h.AskedBy == operator {
 				return flex.Fail(
 					flex.Conflict,
 					"you have asked for the end of this halt: somebody else ends it",
 				)
 			}
 
-			if !h.Asked(all.Now()) {
-				return all.AskResume(ctx, scope, who)
+			if !h.EndRequested(all.Now()) {
+				return all.AskResume(ctx, scope, operator)
 			}
 		}
 

@@ -22,11 +22,11 @@ func TestHalt(t *testing.T) {
 		cars := h.chargers(3)
 		h.plan(time.Hour, cars...)
 		time.Sleep(time.Second)
-		if err := other.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}); err != nil {
+		if err := other.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault"}); err != nil {
 			t.Fatal(err)
 		}
 
-		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "bea", Reason: "the same"}); flex.KindOf(err) != flex.Conflict {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Operator: "bea", Reason: "the same"}); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("halted twice: %v", err)
 		}
 
@@ -71,7 +71,7 @@ func TestHalt_ClaimedBeside(t *testing.T) {
 		h.plan(time.Hour, h.chargers(1)...)
 		ctx := context.Background()
 		halt := func() error {
-			return h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"})
+			return h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault"})
 		}
 
 		claimed := make(chan int, 1)
@@ -117,7 +117,7 @@ func TestHalt_ClaimedBeside(t *testing.T) {
 func TestHalt_Two(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
-		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault", Two: true}); err != nil {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault", Two: true}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -141,7 +141,7 @@ func TestHalt_Two(t *testing.T) {
 		for _, end := range []func() error{
 			func() error { _, err := h.service.ResumeBy(ctx, delivery.HaltScope{}, "ada"); return err }, func() error { return h.service.Resume(ctx, delivery.HaltScope{}) },
 		} {
-			if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
+			if err := h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a fault"}); err != nil {
 				t.Fatal(err)
 			}
 
@@ -156,7 +156,7 @@ func TestHalt_Reason(t *testing.T) {
 	one(t, func(h *fixture) {
 		ctx := context.Background()
 		for length, ok := range map[int]bool{0: false, 1: true, delivery.ReasonMax: true, delivery.ReasonMax + 1: false} {
-			err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: strings.Repeat("x", length)})
+			err := h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: strings.Repeat("x", length)})
 			if (err == nil) != ok {
 				t.Errorf("a reason of %d bytes: %v", length, err)
 			}
@@ -230,7 +230,7 @@ func TestHalt_Parts(t *testing.T) {
 			{"", "all", true, true, true},
 		} {
 			if step.halt != "" {
-				check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: scope(t, step.halt), Who: "ada", Reason: "a fault"}))
+				check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: scope(t, step.halt), Operator: "ada", Reason: "a fault"}))
 			}
 
 			if step.resume != "" {
@@ -272,7 +272,7 @@ func TestHalt_PartEnds(t *testing.T) {
 		ctx := context.Background()
 
 		region := scope(t, "gsp-group/_C")
-		check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: region, Who: "ada", Reason: "a fault", Two: true}))
+		check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: region, Operator: "ada", Reason: "a fault", Two: true}))
 		h.plan(time.Hour, first)
 		newest := h.plan(time.Hour, first, second)
 		time.Sleep(5*time.Minute + 30*time.Second) // not as it is looked at again
@@ -306,7 +306,7 @@ func TestHalt_Rate(t *testing.T) {
 		cars := h.chargers(31)
 		other := cars[30]
 		h.Exec(`UPDATE asset SET model = 'Home Pro' WHERE id <> $1`, other.Bytes())
-		check(h.T, h.service.Halt(context.Background(), delivery.HaltOrder{Scope: scope(h.T, "model/home pro"), Who: "ada", Reason: "a fault"}))
+		check(h.T, h.service.Halt(context.Background(), delivery.HaltOrder{Scope: scope(h.T, "model/home pro"), Operator: "ada", Reason: "a fault"}))
 
 		h.plan(time.Hour, cars[:30]...)
 		time.Sleep(time.Millisecond) // it comes after those
@@ -339,7 +339,7 @@ func TestHalt_Scopes(t *testing.T) {
 		}
 
 		for i := range store.HaltsMax + 1 {
-			err := h.service.Halt(ctx, delivery.HaltOrder{Scope: scope(t, "model/"+strings.Repeat("x", i+1)), Who: "ada", Reason: "a fault"})
+			err := h.service.Halt(ctx, delivery.HaltOrder{Scope: scope(t, "model/"+strings.Repeat("x", i+1)), Operator: "ada", Reason: "a fault"})
 			if refused := err != nil; refused != (i == store.HaltsMax) {
 				t.Errorf("halt %d: %v", i, err)
 			}

@@ -28,8 +28,8 @@ type invitation struct {
 	TakesPart     bool    `json:"takes_part"`
 }
 
-// invited renders the body of an invitation.
-func invited(v *flex.Invitation) ([]byte, error) {
+// invitationBody renders the body of an invitation.
+func invitationBody(v *flex.Invitation) ([]byte, error) {
 	b := invitation{
 		EventID:        v.Event,
 		ProductID:      v.Product.ID,

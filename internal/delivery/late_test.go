@@ -59,7 +59,7 @@ func TestLateSchedules(t *testing.T) {
 			e.mu.Unlock()
 		}
 
-		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}); err != nil {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault"}); err != nil {
 			h.Fatal(err)
 		}
 
@@ -109,7 +109,7 @@ func TestLateSchedules_HaltedAgain(t *testing.T) {
 
 		halt := func(lasts time.Duration, meanwhile func()) {
 			h.Helper()
-			check(h.T, h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
+			check(h.T, h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault"}))
 			meanwhile()
 			time.Sleep(lasts)
 			check(h.T, h.service.Resume(ctx, delivery.HaltScope{}))
@@ -139,7 +139,7 @@ func TestLateSchedules_Started(t *testing.T) {
 		e := h.endpoint(nil)
 		defer h.work(h.service)()
 
-		check(h.T, h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
+		check(h.T, h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault"}))
 		h.plan(10*time.Hour, h.chargers(cars)...)
 		time.Sleep(10 * time.Minute)
 		check(h.T, h.service.Resume(ctx, delivery.HaltScope{}))

@@ -14,8 +14,8 @@ import (
 	"flexd/internal/store"
 )
 
-// errGone says that the record of a push was deleted.
-var errGone = errors.New("the record that it announces was deleted")
+// errRecordDeleted says that the record of a push was deleted.
+var errRecordDeleted = errors.New("the record that it announces was deleted")
 
 // connector is the connector id of a wrapped profile. An asset is one connector.
 const connector = 1
@@ -38,19 +38,19 @@ func render(
 		return nil, p.Unread
 
 	case p.Kind == store.SchedulePush && p.Schedule != nil:
-		return scheduled(e, p.AssetID, p.Schedule)
+		return scheduleBody(e, p.AssetID, p.Schedule)
 
 	case p.Kind == store.DispatchPush && p.Dispatch != nil:
-		return dispatched(p.Dispatch, base)
+		return dispatchBody(p.Dispatch, base)
 
 	case p.Kind == store.InvitationPush && p.Invitation != nil:
-		return invited(p.Invitation)
+		return invitationBody(p.Invitation)
 
 	case p.Kind == store.TestPush:
 		return renderTest(e, p, base)
 	}
 
-	return nil, errGone
+	return nil, errRecordDeleted
 }
 
 // renderTest renders the body of a test message, in the endpoint's form.
@@ -61,7 +61,7 @@ func renderTest(
 ) ([]byte, error) {
 	switch p.To {
 	case flex.InvitationEndpoint:
-		return invited(testInvitation(p))
+		return invitationBody(testInvitation(p))
 
 	case flex.DispatchEndpoint:
 		d := store.Dispatch{
@@ -75,12 +75,12 @@ func renderTest(
 		d.From = p.QueuedAt.Truncate(flex.HalfHour).Add(flex.HalfHour)
 		d.To = d.From.Add(flex.HalfHour)
 
-		return dispatched(&d, base)
+		return dispatchBody(&d, base)
 	}
 
 	from := p.QueuedAt.Truncate(time.Second)
 
-	return scheduled(
+	return scheduleBody(
 		e,
 		flex.AssetID{},
 		&flex.Schedule{Steps: []flex.Step{
@@ -89,9 +89,9 @@ func renderTest(
 	)
 }
 
-// scheduled renders a schedule. For an endpoint that does not support discharging, these
+// scheduleBody renders a schedule. For an endpoint that does not support discharging, these
 // periods are left out: the car then ends with more than was planned.
-func scheduled(
+func scheduleBody(
 	e *flex.Endpoint,
 	asset flex.AssetID,
 	s *flex.Schedule,
@@ -155,15 +155,15 @@ type dispatchMember struct {
 	Power   float64      `json:"power_kw"`
 }
 
-func dispatched(d *store.Dispatch, base string) ([]byte, error) {
-	issued := d.IssuedAt.Truncate(time.Second).Format(instant)
+func dispatchBody(d *store.Dispatch, base string) ([]byte, error) {
+	issuedAt := d.IssuedAt.Truncate(time.Second).Format(instant)
 	from := d.From.Format(instant)
 	to := d.To.Format(instant)
 
 	if d.Batch {
 		b := dispatchBatch{
 			EventID: d.ID,
-			Issued:  issued,
+			Issued:  issuedAt,
 			Start:   from,
 			End:     to,
 		}
@@ -175,7 +175,7 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 	}
 
 	if len(d.Assets) == 0 {
-		return nil, errGone
+		return nil, errRecordDeleted
 	}
 
 	a := d.Assets[0]
@@ -183,8 +183,8 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 	return json.Marshal(dispatchEvent{
 		AssetID:   a.ID,
 		EventID:   d.ID,
-		Issued:    issued,
-		Timestamp: issued,
+		Issued:    issuedAt,
+		Timestamp: issuedAt,
 		Market:    d.Market,
 		Level:     a.Power.KW(),
 		From:      from,

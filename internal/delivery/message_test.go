@@ -177,7 +177,7 @@ func TestScheduled_SteersEachStep(t *testing.T) {
 			s.Steps = append(s.Steps, flex.Step{Span: flex.Span{From: at, To: at.Add(flex.HalfHour)}, Limit: limit})
 		}
 
-		body, err := scheduled(&flex.Endpoint{}, flex.AssetID{}, s)
+		body, err := scheduleBody(&flex.Endpoint{}, flex.AssetID{}, s)
 		if err != nil {
 			t.Fatal(err)
 		}

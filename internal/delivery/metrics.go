@@ -11,7 +11,7 @@ import (
 type metrics struct {
 	attempts *prometheus.CounterVec
 	took     *prometheus.HistogramVec
-	arrived  *prometheus.HistogramVec
+	delay    *prometheus.HistogramVec
 	underway prometheus.Gauge
 	resting  prometheus.Gauge
 }
@@ -29,7 +29,7 @@ func newMetrics() *metrics {
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15},
 	}, []string{"endpoint"})
 
-	m.arrived = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.delay = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "flexd_push_seconds",
 		Help:    "Time from a push's being queued to its being taken.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300, 3600},
@@ -55,7 +55,7 @@ func (s *Service) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.attempts,
 		m.took,
-		m.arrived,
+		m.delay,
 		m.underway,
 		m.resting,
 	}
@@ -72,7 +72,7 @@ func (m *metrics) observe(o *store.Outcome) {
 	m.took.WithLabelValues(name).Observe(o.Took.Seconds())
 
 	if o.State == store.PushAccepted {
-		m.arrived.WithLabelValues(name).Observe(max(
+		m.delay.WithLabelValues(name).Observe(max(
 			0,
 			o.Attempt.At.Sub(o.Push.QueuedAt)+o.Took,
 		).Seconds())

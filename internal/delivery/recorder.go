@@ -36,28 +36,28 @@ func (r *recorder) empty() bool { return len(r.outcomes) == 0 && !r.busy }
 // cannot be written the leases of their pushes end: claimed again, these would be sent twice.
 func (r *recorder) full() bool { return r.failing || len(r.outcomes) > recordMax }
 
-// take removes and returns up to recordMax outcomes.
-func (r *recorder) take() []store.Outcome {
+// nextBatch removes and returns up to recordMax outcomes.
+func (r *recorder) nextBatch() []store.Outcome {
 	n := min(len(r.outcomes), recordMax)
-	taken := r.outcomes[:n]
+	batch := r.outcomes[:n]
 	r.outcomes = append([]store.Outcome(nil), r.outcomes[n:]...)
-	return taken
+	return batch
 }
 
 // record writes outcomes in a separate goroutine.
 func (d *dispatcher) record() {
 	d.recorder.busy = true
-	outcomes := d.recorder.take()
+	outcomes := d.recorder.nextBatch()
 	go func() {
-		var done recorded
-		done.outcomes, done.err = d.writeAll(outcomes)
+		var result recordResult
+		result.outcomes, result.err = d.writeAll(outcomes)
 
 		// A newer push may have waited for one of these.
-		if done.err == nil {
-			done.nextDue = d.nextDue()
+		if result.err == nil {
+			result.nextDue = d.nextDue()
 		}
 
-		d.events <- done
+		d.events <- result
 	}()
 }
 
@@ -80,15 +80,15 @@ func (d *dispatcher) writeAll(
 		}
 
 		if err != nil {
-			d.unrecorded(&outcomes[i], err)
+			d.logUnrecorded(&outcomes[i], err)
 		}
 	}
 
 	return nil, nil
 }
 
-// unrecorded logs an outcome that cannot be recorded.
-func (d *dispatcher) unrecorded(
+// logUnrecorded logs an outcome that cannot be recorded.
+func (d *dispatcher) logUnrecorded(
 	o *store.Outcome,
 	err error,
 ) {
@@ -116,18 +116,18 @@ func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 	err = d.service.DB.Write(ctx, d.org, func(tx *store.Tx) error {
 		outcomes := slices.Clone(outcomes) // the transaction may run again
 
-		if slices.ContainsFunc(outcomes, failed) {
+		if slices.ContainsFunc(outcomes, isFailed) {
 			endpoint, err := tx.LockEndpoint(ctx, d.name)
 			if err != nil && flex.KindOf(err) != flex.NotFound {
 				return err
 			}
-			offerAgain(outcomes, endpoint, d.now())
+			scheduleRetries(outcomes, endpoint, d.now())
 		}
 
 		// Until the client accepted the schedule the car followed the older one: it did not
 		// charge what the new one assumes, or may have discharged it. A planner locks a
 		// session before its push, and so does this.
-		if late := missedBy(outcomes); len(late) > 0 {
+		if late := lateness(outcomes); len(late) > 0 {
 			if err := tx.MarkDue(ctx, late...); err != nil {
 				return fmt.Errorf("plan cars again whose schedule was taken late: %w", err)
 			}
@@ -183,11 +183,12 @@ func (d *dispatcher) disableGone(
 	return nil
 }
 
-// offerAgain makes pushes due at once that another version of the endpoint refused or failed.
-func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
+// scheduleRetries makes pushes due at once that another version of the endpoint refused or
+// failed.
+func scheduleRetries(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.Version == e.Version || !failed(*o) {
+		if o.Version == e.Version || !isFailed(*o) {
 			continue
 		}
 		if now.Before(o.Push.ExpiresTrue) {
@@ -218,15 +219,15 @@ func markRefused(
 	return nil
 }
 
-// takenLate is how long after its beginning a client may accept a schedule without a new plan.
-// A car that charges or discharges at 7 kW for so long misses 60 Wh, less than the resolution
-// of schedules.
-const takenLate = 30 * time.Second
+// acceptedLateAfter is how long after its beginning a client may accept a schedule without a
+// new plan. A car that charges or discharges at 7 kW for so long misses 60 Wh, less than the
+// resolution of schedules.
+const acceptedLateAfter = 30 * time.Second
 
-// missedBy returns the assets whose schedule was accepted late, since it was planned as if it
+// lateness returns the assets whose schedule was accepted late, since it was planned as if it
 // were followed at once. A schedule that lets its car charge only later is in time, unless the
 // car may discharge.
-func missedBy(outcomes []store.Outcome) []flex.AssetID {
+func lateness(outcomes []store.Outcome) []flex.AssetID {
 	var assets []flex.AssetID
 	for _, o := range outcomes {
 		s := o.Push.Schedule
@@ -234,11 +235,11 @@ func missedBy(outcomes []store.Outcome) []flex.AssetID {
 			continue
 		}
 
-		missed := o.Attempt.At.Add(o.Took).Sub(o.Push.QueuedAt)
+		late := o.Attempt.At.Add(o.Took).Sub(o.Push.QueuedAt)
 		if !s.MayDischarge {
-			missed = openWithin(s, missed)
+			late = openWithin(s, late)
 		}
-		if missed > takenLate {
+		if late > acceptedLateAfter {
 			assets = append(assets, s.AssetID)
 		}
 	}
@@ -261,19 +262,19 @@ func openWithin(s *flex.Schedule, since time.Duration) time.Duration {
 	return open
 }
 
-// failed reports whether a push was sent and not accepted.
-func failed(o store.Outcome) bool {
+// isFailed reports whether a push was sent and not accepted.
+func isFailed(o store.Outcome) bool {
 	return o.State != store.PushAccepted && !o.Attempt.At.IsZero()
 }
 
-// recorded is the end of a transaction with outcomes.
-type recorded struct {
+// recordResult is the end of a transaction with outcomes.
+type recordResult struct {
 	outcomes []store.Outcome
 	nextDue  time.Time
 	err      error
 }
 
-func (r recorded) apply(d *dispatcher) {
+func (r recordResult) apply(d *dispatcher) {
 	d.recorder.busy = false
 	d.recorder.failing = false
 
@@ -297,13 +298,13 @@ func (r recorded) apply(d *dispatcher) {
 			d.recorder.busy = true
 			d.recorder.failing = true
 			time.AfterFunc(troubleWait, func() {
-				d.events <- returned{r.outcomes}
+				d.events <- returnedOutcomes{r.outcomes}
 			})
 			return
 		}
 	}
 
-	d.gone = slices.ContainsFunc(d.recorder.outcomes, func(o store.Outcome) bool {
+	d.isGone = slices.ContainsFunc(d.recorder.outcomes, func(o store.Outcome) bool {
 		return o.Status == statusGone
 	})
 	if r.err == nil {
@@ -311,10 +312,10 @@ func (r recorded) apply(d *dispatcher) {
 	}
 }
 
-// returned gives outcomes that could not be written back to the recorder.
-type returned struct{ outcomes []store.Outcome }
+// returnedOutcomes gives outcomes that could not be written back to the recorder.
+type returnedOutcomes struct{ outcomes []store.Outcome }
 
-func (r returned) apply(d *dispatcher) {
+func (r returnedOutcomes) apply(d *dispatcher) {
 	d.recorder.busy = false
 	d.recorder.outcomes = append(r.outcomes, d.recorder.outcomes...)
 }

@@ -113,7 +113,7 @@ func dispatchedOf(
 	tx *store.Tx,
 	d store.Dispatch,
 ) (Dispatched, error) {
-	out := sentAs(&d)
+	out := dispatchView(&d)
 	delivery, _, err := tx.Delivery(ctx, d.ID)
 	if err != nil && flex.KindOf(err) != flex.NotFound { // deleted after its retention
 		return out, err
@@ -145,7 +145,7 @@ func dispatchedOf(
 		}
 
 		power, known := last[a.ID]
-		part.released(tx.Now(), d.To, power, known)
+		part.addRelease(tx.Now(), d.To, power, known)
 		part.replacedBy(d.To, replaced)
 		out.Assets = append(out.Assets, part)
 	}
@@ -153,16 +153,16 @@ func dispatchedOf(
 	return out, nil
 }
 
-// released sets whether the asset returned from a dispatch that ends at to, by its power
+// addRelease sets whether the asset returned from a dispatch that ends at to, by its power
 // since.
-func (a *DispatchedAsset) released(now, to time.Time, power flex.Watts, known bool) {
+func (a *DispatchedAsset) addRelease(now, to time.Time, power flex.Watts, known bool) {
 	if !now.Before(to) {
 		a.Release = releaseOf(a.Power, power, known)
 	}
 }
 
-// sentAs returns a dispatch as it was sent, without its results.
-func sentAs(d *store.Dispatch) Dispatched {
+// dispatchView returns a dispatch as it was sent, without its results.
+func dispatchView(d *store.Dispatch) Dispatched {
 	return Dispatched{
 		ID:       d.ID,
 		Market:   d.Market,
@@ -208,17 +208,17 @@ func replacedTimes(
 	return times, err
 }
 
-func releaseOf(dispatched, now flex.Watts, known bool) Release {
-	off := max(now-dispatched, dispatched-now)
+func releaseOf(power, now flex.Watts, known bool) Release {
+	off := max(now-power, power-now)
 	if !known {
 		return ReleaseUnknown
 	}
 
-	if dispatched == 0 {
+	if power == 0 {
 		return ReleaseDone // its power was too small to tell whether the asset continues
 	}
 
-	if off > releaseNoise && float64(off) > releaseShare*float64(max(dispatched, -dispatched)) {
+	if off > releaseNoise && float64(off) > releaseShare*float64(max(power, -power)) {
 		return ReleaseDone
 	}
 

@@ -41,8 +41,8 @@ func (s *Service) CheckReleasesOf(
 		After: releaseEvery,
 		Due:   (*store.Tx).DueReleaseEvents,
 		Item:  store.OneID[flex.EventID],
-		Do: func(ctx context.Context, tx *store.Tx, of []flex.EventID) (int, error) {
-			n, err := checkDueReleases(ctx, tx, of)
+		Do: func(ctx context.Context, tx *store.Tx, events []flex.EventID) (int, error) {
+			n, err := checkDueReleases(ctx, tx, events)
 			more = more || n == releasesMax
 			return n, err
 		},
@@ -59,9 +59,9 @@ func (s *Service) CheckReleasesOf(
 func checkDueReleases(
 	ctx context.Context,
 	tx *store.Tx,
-	of []flex.EventID,
+	events []flex.EventID,
 ) (int, error) {
-	due, err := tx.DueReleases(ctx, of, releasesMax)
+	due, err := tx.DueReleases(ctx, events, releasesMax)
 	if err != nil {
 		return 0, err
 	}
@@ -88,18 +88,18 @@ func checkReleased(
 	tx *store.Tx,
 	due []store.DueRelease,
 ) error {
-	of := store.Dispatch{Span: due[0].Span}
+	dispatch := store.Dispatch{Span: due[0].Span}
 	for _, r := range due {
-		of.Assets = append(of.Assets, store.DispatchedAsset{ID: r.Asset})
+		dispatch.Assets = append(dispatch.Assets, store.DispatchedAsset{ID: r.Asset})
 	}
 
-	powers, err := powersAfter(ctx, tx, of)
+	powers, err := powersAfter(ctx, tx, dispatch)
 	if err != nil {
 		return err
 	}
 
 	// the dispatch is one message for all its assets, or has one asset
-	var again *store.DueRelease
+	var resend *store.DueRelease
 	for i := range due {
 		r := &due[i]
 		power, known := powers[r.Asset]
@@ -108,9 +108,9 @@ func checkReleased(
 		if r.Followed {
 			found = ReleaseDone // it follows the next dispatch
 		}
-		if found == ReleaseMissing && maySendAgain(r, tx.Now()) {
+		if found == ReleaseMissing && mayResend(r, tx.Now()) {
 			r.Tries++
-			again = r
+			resend = r
 		}
 
 		err := tx.SaveRelease(
@@ -124,16 +124,16 @@ func checkReleased(
 		}
 	}
 
-	if again == nil {
+	if resend == nil {
 		return nil
 	}
 
-	return tx.SendDispatchAgain(ctx, *again, tx.Now().Add(releaseEvery))
+	return tx.SendDispatchAgain(ctx, *resend, tx.Now().Add(releaseEvery))
 }
 
-// maySendAgain reports whether a dispatch that is over may be sent again to an asset that
+// mayResend reports whether a dispatch that is over may be sent again to an asset that
 // still follows it: not if it has been over for long, because the check was put off or late.
-func maySendAgain(
+func mayResend(
 	r *store.DueRelease,
 	now time.Time,
 ) bool {

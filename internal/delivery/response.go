@@ -45,7 +45,7 @@ type response struct {
 	// for a pending push: the delay that the endpoint asked for, 0 for none
 	after  time.Duration
 	reason string // what went wrong
-	gone   bool   // the endpoint answered 410 Gone
+	isGone bool   // the endpoint answered 410 Gone
 }
 
 // statusGone is the status of an endpoint that no longer accepts pushes.
@@ -65,7 +65,7 @@ func classify(a egress.Answer, err error, now time.Time) response {
 		return response{state: store.PushAccepted}
 
 	case s == statusGone:
-		return response{state: store.PushPending, gone: true,
+		return response{state: store.PushPending, isGone: true,
 			reason: "answered 410: the endpoint is disabled until it is set again"}
 
 	case s >= 300 && s <= 399:
@@ -131,22 +131,22 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 // delay returns the delay after the n-th failure: that of backoff, or the one that the
 // endpoint asked for, up to twice that of backoff.
-func delay(n int, chance float64, asked time.Duration) time.Duration {
+func delay(n int, chance float64, retryAfter time.Duration) time.Duration {
 	d := backoff(n, chance)
-	return min(max(d, asked), 2*d)
+	return min(max(d, retryAfter), 2*d)
 }
 
 // The most bytes of a response's body that are stored: of one that accepted the push, and of
 // another.
-const takenKeep, otherKeep = 200, 1000
+const acceptedExcerptMax, otherExcerptMax = 200, 1000
 
 // excerpt returns the beginning of a response as text that any store accepts: an attempt that
 // could not be recorded would be made again and again.
-func excerpt(body []byte, taken bool) string {
-	keep := otherKeep
-	if taken {
-		keep = takenKeep
+func excerpt(body []byte, accepted bool) string {
+	limit := otherExcerptMax
+	if accepted {
+		limit = acceptedExcerptMax
 	}
 
-	return flex.Keepable(string(body[:min(len(body), keep)]))
+	return flex.Keepable(string(body[:min(len(body), limit)]))
 }

@@ -64,7 +64,7 @@ func TestClassify(t *testing.T) {
 		{500, nil, store.PushPending, "500"}, {503, cut, store.PushPending, "503"}, {599, nil, store.PushPending, "599"}, {700, nil, store.PushPending, "700"},
 	} {
 		r := classify(egress.Answer{Status: c.status}, c.err, time.Time{})
-		if r.state != c.want || !strings.Contains(r.reason, c.words) || r.gone != (c.status == 410) {
+		if r.state != c.want || !strings.Contains(r.reason, c.words) || r.isGone != (c.status == 410) {
 			t.Errorf("%d: %+v", c.status, r)
 		}
 	}
@@ -106,10 +106,10 @@ func TestExcerpt(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	long := []byte(strings.Repeat("é", 2000))
-	if got := excerpt(long, false); len(got) > otherKeep+3 || !strings.HasPrefix(got, "éé") {
+	if got := excerpt(long, false); len(got) > otherExcerptMax+3 || !strings.HasPrefix(got, "éé") {
 		t.Errorf("%d bytes", len(got))
 	}
-	if got := excerpt(long, true); len(got) > takenKeep+3 {
+	if got := excerpt(long, true); len(got) > acceptedExcerptMax+3 {
 		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -19,20 +19,20 @@ type sender struct {
 	leaseEnds time.Time
 }
 
-// attempted is the end of one attempt.
-type attempted struct {
+// pushAttempt is the end of one attempt.
+type pushAttempt struct {
 	outcome  store.Outcome
 	response response
 }
 
 // send attempts a push once.
-func (s *sender) send(push store.ClaimedPush) (done attempted) {
-	done.outcome.Push = push
-	done.outcome.Version = s.endpoint.Version
+func (s *sender) send(push store.ClaimedPush) (attempt pushAttempt) {
+	attempt.outcome.Push = push
+	attempt.outcome.Version = s.endpoint.Version
 
 	defer func() {
 		if p := recover(); p != nil {
-			done.panicked()
+			attempt.notePanic()
 			s.service.Log.Error(
 				"panic while pushing",
 				"event",
@@ -47,28 +47,28 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 
 	now := s.service.DB.Now()
 	if push.Expired {
-		done.outcome.State = store.PushExpired
-		done.outcome.Error = "its time was over before it could be sent"
+		attempt.outcome.State = store.PushExpired
+		attempt.outcome.Error = "its time was over before it could be sent"
 
-		return done
+		return attempt
 	}
 	if push.Replaced {
-		done.outcome.State = store.PushExpired
-		done.outcome.Error = "its asset was deleted, and another one with its external id has a schedule"
+		attempt.outcome.State = store.PushExpired
+		attempt.outcome.Error = "its asset was deleted, and another one with its external id has a schedule"
 
-		return done
+		return attempt
 	}
 
 	// The answer to the claim came too late: an attempt now might end after its lease.
 	if now.Add(egress.AttemptTime + leaseSlack).After(s.leaseEnds) {
-		done.outcome.State = store.PushDropped
-		return done
+		attempt.outcome.State = store.PushDropped
+		return attempt
 	}
 
 	body, err := render(&s.endpoint, &push, s.service.BaseURL)
 	if err != nil {
-		done.outcome.State = store.PushExpired
-		done.outcome.Error = "it cannot be written: " + err.Error()
+		attempt.outcome.State = store.PushExpired
+		attempt.outcome.Error = "it cannot be written: " + err.Error()
 		s.service.Log.Error(
 			"a push cannot be written, and is not sent",
 			"endpoint",
@@ -79,16 +79,16 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 			err,
 		)
 
-		return done
+		return attempt
 	}
 
-	s.attempt(&done, body, now)
+	s.attempt(&attempt, body, now)
 
-	return done
+	return attempt
 }
 
-// panicked makes a push due again whose attempt a panic ended.
-func (a *attempted) panicked() {
+// notePanic makes a push due again whose attempt a panic ended.
+func (a *pushAttempt) notePanic() {
 	a.response = response{
 		state:  store.PushPending,
 		reason: "an internal error",
@@ -99,8 +99,8 @@ func (a *attempted) panicked() {
 }
 
 // attempt sends a body to the endpoint, and records the response.
-func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
-	push := &done.outcome.Push
+func (s *sender) attempt(result *pushAttempt, body []byte, now time.Time) {
+	push := &result.outcome.Push
 	request := egress.Request{
 		Method: "POST",
 		URL:    address(s.endpoint.URL, push),
@@ -112,11 +112,11 @@ func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
 	answer, err := s.do(push, request)
 	took := time.Since(start)
 
-	done.response = classify(answer, err, s.service.DB.Now())
-	done.outcome.State = done.response.state
-	done.outcome.Attempt = store.Attempt{
-		At: now, Took: took, Status: answer.Status, Error: done.response.reason,
-		Answer: excerpt(answer.Body, done.response.state == store.PushAccepted),
+	result.response = classify(answer, err, s.service.DB.Now())
+	result.outcome.State = result.response.state
+	result.outcome.Attempt = store.Attempt{
+		At: now, Took: took, Status: answer.Status, Error: result.response.reason,
+		Answer: excerpt(answer.Body, result.response.state == store.PushAccepted),
 	}
 }
 
@@ -149,9 +149,9 @@ func (s *sender) do(
 	return answer, err
 }
 
-func (a attempted) apply(d *dispatcher) {
+func (a pushAttempt) apply(d *dispatcher) {
 	d.sending--
-	d.service.ended.Add(1)
+	d.service.numEnded.Add(1)
 	d.service.metrics.underway.Dec()
 
 	if a.outcome.State == store.PushPending {
@@ -159,19 +159,19 @@ func (a attempted) apply(d *dispatcher) {
 	}
 
 	a.observe(d)
-	d.gone = d.gone || a.response.gone
+	d.isGone = d.isGone || a.response.isGone
 	d.service.metrics.observe(&a.outcome)
 	d.recorder.add(a.outcome)
 }
 
 // retry sets when a push that was not accepted is due again, if its time is not over by then.
-func (a *attempted) retry(d *dispatcher) {
+func (a *pushAttempt) retry(d *dispatcher) {
 	o := &a.outcome
 	o.Again = d.now()
 
 	// An endpoint that is gone is disabled: its pushes wait until it is set again, whatever
 	// the delay.
-	if !a.response.gone {
+	if !a.response.isGone {
 		n := o.Push.Tries + 1
 		o.Again = o.Again.Add(delay(
 			n,
@@ -187,9 +187,9 @@ func (a *attempted) retry(d *dispatcher) {
 }
 
 // observe updates the breaker by an attempt at the endpoint in its current version.
-func (a *attempted) observe(d *dispatcher) {
-	left := !a.outcome.Attempt.At.IsZero()
-	if !left || a.outcome.Version != d.endpoint.Version {
+func (a *pushAttempt) observe(d *dispatcher) {
+	wasSent := !a.outcome.Attempt.At.IsZero()
+	if !wasSent || a.outcome.Version != d.endpoint.Version {
 		return
 	}
 

@@ -45,7 +45,7 @@ type Service struct {
 	dispatchers map[dispatcherKey]*dispatcher
 	wait        sync.WaitGroup
 
-	ended atomic.Int64 // attempts that ended since the last report
+	numEnded atomic.Int64 // attempts that ended since the last report
 }
 
 type dispatcherKey struct {
@@ -77,7 +77,7 @@ func (s *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
 		s.run(e)
 	}
 
-	return worker.Report{Did: int(s.ended.Swap(0))}, err
+	return worker.Report{Count: int(s.numEnded.Swap(0))}, err
 }
 
 // Recover frees the leases of a process that was killed, and gives turns to schedules that are
@@ -158,14 +158,14 @@ func (s *Service) Close() {
 	}
 	s.mu.Unlock()
 
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		s.wait.Wait()
-		close(ended)
+		close(done)
 	}()
 
 	select {
-	case <-ended:
+	case <-done:
 	case <-time.After(CloseMax):
 		s.Log.Error(
 			"attempts of pushes that were under way are not recorded, as the store does not answer: they are sent again",

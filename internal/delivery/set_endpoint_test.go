@@ -82,7 +82,9 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 	const url = "http://client.example/p"
 
 	for name, stop := range map[string]func(h *fixture) error{
-		"halted":   func(h *fixture) error { return h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}) },
+		"halted": func(h *fixture) error {
+			return h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a fault"})
+		},
 		"disabled": func(h *fixture) error { h.set(delivery.Settings{URL: url, Enabled: &off}); return nil },
 		"deleted":  func(h *fixture) error { return h.service.DeleteEndpoint(ctx, h.Org, flex.ScheduleEndpoint) },
 	} {
@@ -153,7 +155,7 @@ func TestPush_LostClaimHalted(t *testing.T) {
 			h.Fatalf("claimed %d", n)
 		}
 
-		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a fault"}); err != nil {
 			h.Fatal(err)
 		}
 
@@ -182,7 +184,7 @@ func TestDrain_DeadProcessWhileHalted(t *testing.T) {
 			h.Fatal(err)
 		}
 
-		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Operator: "ada", Reason: "a fault"}); err != nil {
 			h.Fatal(err)
 		}
 

@@ -182,11 +182,11 @@ func (v *Overview) addEndpoints(
 		return err
 	}
 
-	tried, err := tx.TriedSince(ctx, now.Add(-figuresTime), figuresMax+1)
-	counted := tried[:min(len(tried), figuresMax)]
+	attempts, err := tx.TriedSince(ctx, now.Add(-figuresTime), figuresMax+1)
+	newest := attempts[:min(len(attempts), figuresMax)]
 	for _, e := range endpoints {
-		figures := figuresOf(&e, o.Name, counted)
-		figures.MoreTried = len(tried) > len(counted)
+		figures := figuresOf(&e, o.Name, newest)
+		figures.MoreTried = len(attempts) > len(newest)
 		v.Endpoints = append(v.Endpoints, figures)
 	}
 
@@ -231,7 +231,7 @@ type EndpointView struct {
 func figuresOf(
 	e *flex.Endpoint,
 	org string,
-	tried []store.Tried,
+	attempts []store.Tried,
 ) EndpointView {
 	l := EndpointView{
 		Org:         e.Org,
@@ -247,7 +247,7 @@ func figuresOf(
 
 	var took []time.Duration
 
-	for _, t := range tried {
+	for _, t := range attempts {
 		if t.Endpoint != e.Name {
 			continue
 		}
@@ -487,8 +487,8 @@ type HaltView struct {
 	AskedAt  time.Time `json:"asked_at,omitzero"` // zero if nobody has
 }
 
-// OfAll reports whether all pushes are halted.
-func (h *HaltView) OfAll() bool { return h.Scope == HaltScope{}.String() }
+// IsGlobal reports whether all pushes are halted.
+func (h *HaltView) IsGlobal() bool { return h.Scope == HaltScope{}.String() }
 
 func haltView(h *store.Halt) *HaltView {
 	return &HaltView{
@@ -502,8 +502,8 @@ func haltView(h *store.Halt) *HaltView {
 	}
 }
 
-// Asked reports whether somebody asked for the halt's end within ResumeAskedFor before now.
-func (h *HaltView) Asked(now time.Time) bool {
+// EndRequested reports whether somebody asked for the halt's end within ResumeAskedFor before now.
+func (h *HaltView) EndRequested(now time.Time) bool {
 	return !h.AskedAt.IsZero() && now.Sub(h.AskedAt) < ResumeAskedFor
 }
 
@@ -543,7 +543,7 @@ func (s *Service) Safety(ctx context.Context) (Safety, error) {
 		}
 
 		for _, o := range orgs {
-			_, held, err := all.WaitingSince(
+			_, waiting, err := all.WaitingSince(
 				ctx,
 				o.ID,
 				all.Now().Add(time.Second),
@@ -553,8 +553,8 @@ func (s *Service) Safety(ctx context.Context) (Safety, error) {
 				return err
 			}
 
-			view.Lines = append(view.Lines, SafetyLine{o.ID, o.Name, held})
-			view.Held += held
+			view.Lines = append(view.Lines, SafetyLine{o.ID, o.Name, waiting})
+			view.Held += waiting
 		}
 
 		return nil
@@ -583,8 +583,8 @@ func (s *Safety) addHalts(
 			continue
 		}
 
-		name, seen := nameOfScope(h.Scope, orgs)
-		if !seen {
+		name, isKnown := nameOfScope(h.Scope, orgs)
+		if !isKnown {
 			continue
 		}
 

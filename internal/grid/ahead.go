@@ -39,8 +39,8 @@ type Ahead struct {
 type AheadWindow struct {
 	flex.Span
 	// by kind and confidence: at least so much
-	KW   [3][len(forecast.Confidences)]float64
-	Came *[3]float64 // what there was; nil while the day is not over
+	KW     [3][len(forecast.Confidences)]float64
+	Actual *[3]float64 // what there was; nil while the day is not over
 }
 
 // Ahead forecasts a day in windows of length half-hours, from what was known at midnight
@@ -401,7 +401,7 @@ func (l *learning) finish() {
 		}
 
 		if came != nil {
-			w.Came = &[3]float64{came[0][slot], came[1][slot], came[2][slot]}
+			w.Actual = &[3]float64{came[0][slot], came[1][slot], came[2][slot]}
 		}
 
 		a.Windows = append(a.Windows, w)
@@ -453,8 +453,8 @@ func (a *Ahead) WriteCSV(out io.Writer) error {
 	for _, r := range a.Windows {
 		for _, k := range forecast.Kinds {
 			var came any
-			if r.Came != nil {
-				came = Round(r.Came[k])
+			if r.Actual != nil {
+				came = Round(r.Actual[k])
 			}
 
 			at := r.KW[k]

@@ -146,7 +146,7 @@ func offerBattery(t *testing.T, db *store.DB, seed *storetest.Seed, service *gri
 	*now = now.Add(48 * time.Hour)
 	pastBattery(seed, id, flex.DayAt(*now), 2)
 	p, err := service.Offers(t.Context(), seed.Org, flex.OfferID{}, 10)
-	if err != nil || p.Kept != 1 || p.Offers[0].Came != 3000 {
+	if err != nil || p.Met != 1 || p.Offers[0].Actual != 3000 {
 		t.Errorf("%v %+v", err, p)
 	}
 }

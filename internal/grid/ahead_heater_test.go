@@ -90,7 +90,7 @@ func TestService_AheadHeaters(t *testing.T) {
 			pastHeater(seed, id, flex.DayAt(now), 2)
 		}
 		p, err := service.Offers(t.Context(), seed.Org, flex.OfferID{}, 10)
-		if err != nil || p.Kept != 1 || p.Offers[0].Came != 2000 {
+		if err != nil || p.Met != 1 || p.Offers[0].Actual != 2000 {
 			t.Errorf("%v %+v", err, p)
 		}
 	})

@@ -43,10 +43,10 @@ func TestService_Ahead(t *testing.T) {
 		}
 
 		past, err := service.Ahead(t.Context(), seed.Org, flex.Scope{}, flex.DayAt(now).Add(-2), 4)
-		if err != nil || len(past.Windows) != 45 || past.Windows[2].Came == nil {
+		if err != nil || len(past.Windows) != 45 || past.Windows[2].Actual == nil {
 			t.Fatal(err, len(past.Windows))
 		}
-		if came := *past.Windows[2].Came; math.Abs(came[0]-37) > 1e-6 || math.Abs(came[1]-33.3) > 1e-6 {
+		if came := *past.Windows[2].Actual; math.Abs(came[0]-37) > 1e-6 || math.Abs(came[1]-33.3) > 1e-6 {
 			t.Errorf("from 01:00 to 03:00 came %v", came)
 		}
 

@@ -313,7 +313,7 @@ func (e *Evidence) addOffers(
 	}
 
 	e.Offers += p.Judged
-	e.OffersKept += p.Kept
+	e.OffersKept += p.Met
 
 	return nil
 }

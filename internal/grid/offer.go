@@ -112,7 +112,7 @@ func (s *Service) MakeOffer(
 		}
 
 		err := tx.AddOffer(ctx, &k.Offer)
-		tx.Made(k)
+		tx.SetMadeRecord(k)
 
 		return err
 	})
@@ -279,22 +279,22 @@ func (s *Stack) fill(again *replay) {
 // OfferLine is an offer with its result.
 type OfferLine struct {
 	flex.Offer
-	Over bool
-	Came flex.Watts // that could have been moved, once the day is over
+	Over   bool
+	Actual flex.Watts // that could have been moved, once the day is over
 	// what is settled of the instruction that it became, if that pays something
 	Settled flex.InstructedEvents
 }
 
-// Kept reports whether at least the offered power could have been moved.
-func (l *OfferLine) Kept() bool { return l.Over && l.Came >= l.Power }
+// Met reports whether at least the offered power could have been moved.
+func (l *OfferLine) Met() bool { return l.Over && l.Actual >= l.Power }
 
 // OfferPage is a page of offers, the newest first.
 type OfferPage struct {
-	At           time.Time
-	Offers       []OfferLine
-	Total        int
-	Judged, Kept int // of this page
-	Next         flex.OfferID
+	At          time.Time
+	Offers      []OfferLine
+	Total       int
+	Judged, Met int // of this page
+	Next        flex.OfferID
 }
 
 // Offers returns at most limit of the organisation's offers, newest first; if before is given,
@@ -344,7 +344,7 @@ func (p *OfferPage) add(
 
 	var err error
 	if line.Over {
-		line.Came, err = couldMove(ctx, tx, &o)
+		line.Actual, err = couldMove(ctx, tx, &o)
 		if err != nil {
 			return err
 		}
@@ -352,8 +352,8 @@ func (p *OfferPage) add(
 		p.Judged++
 	}
 
-	if line.Kept() {
-		p.Kept++
+	if line.Met() {
+		p.Met++
 	}
 
 	if !o.Instruction.IsZero() {
@@ -517,7 +517,7 @@ func (p *OfferPage) WriteCSV(out io.Writer) error {
 		}
 
 		if o.Over {
-			came = o.Came.KW()
+			came = o.Actual.KW()
 		}
 
 		w.Write(

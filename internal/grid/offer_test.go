@@ -53,7 +53,7 @@ func TestService_Offers(t *testing.T) {
 
 		now = now.Add(48 * time.Hour)
 		p, err := service.Offers(t.Context(), seed.Org, flex.OfferID{}, 10)
-		if err != nil || p.Total != 1 || p.Judged != 1 || p.Kept != 0 || p.Offers[0].Came != 0 || p.Offers[0].Accepted != 30_000 {
+		if err != nil || p.Total != 1 || p.Judged != 1 || p.Met != 0 || p.Offers[0].Actual != 0 || p.Offers[0].Accepted != 30_000 {
 			t.Errorf("%v %+v", err, p) // nobody came
 		}
 

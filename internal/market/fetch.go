@@ -297,7 +297,7 @@ func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	}
 
 	r, err := s.askSources(ctx)
-	r.Did += copied
+	r.Count += copied
 
 	return r, err
 }
@@ -336,7 +336,7 @@ func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 		}
 
 		got, err := s.Fetch(ctx, source, span, nil)
-		r.Did += got.Published
+		r.Count += got.Published
 
 		s.noteFailure(ctx, source.Name(), now, err)
 		if err != nil {
@@ -349,7 +349,7 @@ func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 		if err != nil {
 			return r, err
 		}
-		r.Did += made
+		r.Count += made
 	}
 
 	if s.Carbon != nil && s.due("carbon", now) {

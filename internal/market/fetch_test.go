@@ -31,7 +31,7 @@ func TestFetchPrices_OneDayFails(t *testing.T) {
 	each(t, "2025-01-15T15:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
 		s := &given{name: "exchange", prices: flat(span("2025-01-15T23:00:00Z", "2025-01-16T23:00:00Z"), 60)}
 		d.Sources = []Source{&failsOn{s, at("2025-01-14T23:00:00Z")}}
-		if r, err := d.FetchPrices(t.Context()); err != nil || r.Did != 1 || r.Note != "failed: exchange" {
+		if r, err := d.FetchPrices(t.Context()); err != nil || r.Count != 1 || r.Note != "failed: exchange" {
 			t.Errorf("%+v, %v", r, err)
 		}
 

@@ -48,7 +48,7 @@ func TestInvent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.Did
+			return r.Count
 		}
 
 		if run(); d.Invent {
@@ -94,7 +94,7 @@ func TestInvent(t *testing.T) {
 func TestInvent_Production(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := &Service{DB: storetest.Open(t, url, store.Options{Environment: flex.Production}), Invent: true}
-		if r, err := d.FetchPrices(t.Context()); err != nil || r.Did != 0 {
+		if r, err := d.FetchPrices(t.Context()); err != nil || r.Count != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})

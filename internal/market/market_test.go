@@ -158,7 +158,7 @@ func TestPublicationAndRevision(t *testing.T) {
 		d.Sources = []Source{s}
 		round := func(did int) {
 			t.Helper()
-			if r, err := d.FetchPrices(t.Context()); err != nil || r.Did != did || r.Note != "" {
+			if r, err := d.FetchPrices(t.Context()); err != nil || r.Count != did || r.Note != "" {
 				t.Errorf("round: %+v, %v, want %d done", r, err, did)
 			}
 		}
@@ -225,7 +225,7 @@ func TestFetchPrices_AfterTheDay(t *testing.T) {
 		d.Sources = []Source{s}
 		fetch := func(published int) {
 			t.Helper()
-			if r, err := d.FetchPrices(t.Context()); err != nil || r.Did != published {
+			if r, err := d.FetchPrices(t.Context()); err != nil || r.Count != published {
 				t.Errorf("at %s: %+v, %v, want %d", c.now().Format("15:04"), r, err, published)
 			}
 		}

@@ -289,7 +289,7 @@ func TestConfirm(t *testing.T) {
 		w.refused("older than 10m", "set_caps", with(caps(10), code))
 
 		code = w.confirmation("set_caps", caps(10))
-		w.must(w.app.Push.Halt(t.Context(), delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
+		w.must(w.app.Push.Halt(t.Context(), delivery.HaltOrder{Operator: "ada", Reason: "a firmware fault"}))
 		w.refused("a firmware fault", "set_caps", with(caps(10), code))
 		w.refused("a firmware fault", "set_caps", caps(10))
 		w.must(w.app.Push.Resume(t.Context(), delivery.HaltScope{}))

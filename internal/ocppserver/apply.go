@@ -13,25 +13,25 @@ import (
 // order is a profile that is to be sent to a connector.
 type order struct {
 	n    *connector
-	p    *wanted
+	p    *pushTarget
 	link *link
 	tx   int
 	// of the schedule, so that it is seen when it is to be sent once more meanwhile
-	again int
-	now   time.Time
+	resendCount int
+	now         time.Time
 	// as of the schedule
-	refused []form
-	unknown int
+	refusedForms []form
+	unknown      int
 
-	capabilities capabilities
-	gives        bool // the car is to discharge, and as far as is known it can
-	alone        bool // the charger has no other connector
-	power        flex.Watts
-	phases       int
-	steps        []flex.Step   // of the plan, within what a platform allows
-	floor        *flex.Watts   // nil if it has none
-	floorNo      int           // of the connector, so that it is seen when it is to be sent once more meanwhile
-	offset       time.Duration // of the charger's clock
+	capabilities    capabilities
+	discharges      bool // the car is to discharge, and as far as is known it can
+	singleConnector bool // the charger has no other connector
+	power           flex.Watts
+	phases          int
+	steps           []flex.Step   // of the plan, within what a platform allows
+	floor           *flex.Watts   // nil if it has none
+	floorCount      int           // of the connector, so that it is seen when it is to be sent once more meanwhile
+	offset          time.Duration // of the charger's clock
 }
 
 // apply makes the charger follow the connector's schedule. The profile is sent once after the
@@ -50,22 +50,22 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 	f, took, err := c.send(ctx, o)
 	switch {
 	case errors.Is(err, errLinkLost):
-		return errAgain
+		return errRetry
 	case err != nil:
-		return c.failed(n, o, err)
+		return c.noteFailed(n, o, err)
 	case f.steps == nil: // it has ended
-		c.finish(n, o.p, func() { o.p.over = true })
+		c.finish(n, o.p, func() { o.p.isOver = true })
 		return nil
 
 	case !took:
-		return c.refused(n, o)
+		return c.noteRefused(n, o)
 	}
 
-	return c.accepted(ctx, o, f)
+	return c.noteAccepted(ctx, o, f)
 }
 
-// accepted records that a charger accepted a profile, and reports it.
-func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
+// noteAccepted records that a charger accepted a profile, and reports it.
+func (c *charger) noteAccepted(ctx context.Context, o order, f profileFit) error {
 	c.noteSent(o.n, o, f)
 	c.binds(f.form, f.ID)
 	c.queueCallback(o.n, o.p, client.CallbackAccepted)
@@ -80,18 +80,18 @@ func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
 	return nil
 }
 
-// refused records that a charger accepted a profile in none of the forms. If what the forms
+// noteRefused records that a charger accepted a profile in none of the forms. If what the forms
 // depend on changed while they were tried, such as a transaction that began, they are tried
 // again.
-func (c *charger) refused(n *connector, o order) error {
+func (c *charger) noteRefused(n *connector, o order) error {
 	p := o.p
 	changed := false
 	c.finish(n, p, func() {
-		changed = p.again != o.again
-		p.over = !changed
+		changed = p.resendCount != o.resendCount
+		p.isOver = !changed
 	})
 	if changed {
-		return errAgain
+		return errRetry
 	}
 
 	c.b.Log.Warn(
@@ -110,7 +110,7 @@ func (c *charger) refused(n *connector, o order) error {
 }
 
 // noteSent records the profile that a charger accepted.
-func (c *charger) noteSent(n *connector, o order, f fitted) {
+func (c *charger) noteSent(n *connector, o order, f profileFit) {
 	if f.TooLow {
 		c.b.Log.Warn(
 			"a plan asks for less than 6 A a phase, which no car takes: it is a pause",
@@ -123,7 +123,7 @@ func (c *charger) noteSent(n *connector, o order, f fitted) {
 
 	c.noteProfile(n, f.ID)
 	c.finish(n, o.p, func() {
-		if n.tx != o.tx || o.p.again != o.again {
+		if n.tx != o.tx || o.p.resendCount != o.resendCount {
 			// what it depends on changed meanwhile, and it must be sent again
 			return
 		}
@@ -152,13 +152,13 @@ func (c *charger) order(n *connector) (o order, due bool) {
 	defer c.mu.Unlock()
 
 	p := n.want
-	if p == nil || p.over {
+	if p == nil || p.isOver {
 		return order{}, false
 	}
 
 	now := c.b.Now()
-	again := !p.sent.Again.IsZero() && !now.Before(p.sent.Again)
-	if p.sent.steps != nil && !again {
+	mustResend := !p.sent.Again.IsZero() && !now.Before(p.sent.Again)
+	if p.sent.steps != nil && !mustResend {
 		return order{}, false
 	}
 
@@ -169,25 +169,25 @@ func (c *charger) order(n *connector) (o order, due bool) {
 func (c *charger) orderOf(n *connector, options chargerOptions) order {
 	power := powerOf(n.asset)
 	o := order{
-		n:            n,
-		p:            n.want,
-		tx:           n.tx,
-		now:          c.b.Now(),
-		capabilities: c.capabilities,
-		alone:        len(c.connectors) == 1,
-		power:        power,
-		phases:       phasesOf(options, n.phases, n.asset),
-		floor:        options.floor,
-		floorNo:      n.floorNo,
-		offset:       c.clock.Offset,
+		n:               n,
+		p:               n.want,
+		tx:              n.tx,
+		now:             c.b.Now(),
+		capabilities:    c.capabilities,
+		singleConnector: len(c.connectors) == 1,
+		power:           power,
+		phases:          phasesOf(options, n.phases, n.asset),
+		floor:           options.floor,
+		floorCount:      n.floorCount,
+		offset:          c.clock.Offset,
 	}
 
 	if o.p != nil {
-		o.again = o.p.again
-		o.refused = o.p.refused
+		o.resendCount = o.p.resendCount
+		o.refusedForms = o.p.refusedForms
 		o.unknown = o.p.unknown
 		o.steps = c.up.bound(n, o.phases, o.p.profile.Steps)
-		o.gives = c.capabilities.Discharges && !n.refusesDischarge &&
+		o.discharges = c.capabilities.Discharges && !n.refusesDischarge &&
 			slices.ContainsFunc(o.steps, func(s flex.Step) bool { return s.Limit < 0 })
 	}
 
@@ -199,7 +199,7 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 }
 
 // finish changes a schedule's record under the lock.
-func (c *charger) finish(n *connector, p *wanted, f func()) {
+func (c *charger) finish(n *connector, p *pushTarget, f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n.want == p {
@@ -207,8 +207,8 @@ func (c *charger) finish(n *connector, p *wanted, f func()) {
 	}
 }
 
-// failed counts an attempt that was not answered.
-func (c *charger) failed(n *connector, o order, err error) error {
+// noteFailed counts an attempt that was not answered.
+func (c *charger) noteFailed(n *connector, o order, err error) error {
 	p := o.p
 	c.b.Log.Warn(
 		"a profile did not reach its charger",
@@ -224,19 +224,19 @@ func (c *charger) failed(n *connector, o order, err error) error {
 
 	over := false
 	c.finish(n, p, func() {
-		if p.again != o.again {
+		if p.resendCount != o.resendCount {
 			return // what it depends on changed meanwhile, and it is sent again
 		}
 
 		p.tries++
 		over = p.tries >= triesMax
-		if over && o.gives { // it may answer a profile without setpoints
+		if over && o.discharges { // it may answer a profile without setpoints
 			n.refusesDischarge = true
 			p.tries = 0
 			over = false
 		}
 
-		p.over = over
+		p.isOver = over
 	})
 
 	if over {
@@ -244,7 +244,7 @@ func (c *charger) failed(n *connector, o order, err error) error {
 		return nil
 	}
 
-	return errAgain
+	return errRetry
 }
 
 // send tries the forms of the profile in order until the charger accepts one, and remembers
@@ -252,8 +252,8 @@ func (c *charger) failed(n *connector, o order, err error) error {
 func (c *charger) send(
 	ctx context.Context,
 	o order,
-) (f fitted, took bool, err error) {
-	if o.gives {
+) (f profileFit, took bool, err error) {
+	if o.discharges {
 		f, took, err = c.tryForms(ctx, o, true)
 		if took || err != nil || f.steps == nil {
 			return f, took, err
@@ -280,10 +280,10 @@ func (c *charger) tryForms(
 	ctx context.Context,
 	o order,
 	setpoints bool,
-) (f fitted, took bool, err error) {
+) (f profileFit, took bool, err error) {
 	inTx := o.tx != 0
 	unknown := o.unknown
-	for _, way := range o.capabilities.forms(o.n.number, inTx, o.alone) {
+	for _, way := range o.capabilities.forms(o.n.number, inTx, o.singleConnector) {
 		if setpoints && way.Purpose == purposeMax {
 			continue // the standard has none there
 		}
@@ -291,14 +291,14 @@ func (c *charger) tryForms(
 		way.Setpoints = setpoints
 		next, ok := o.fit(way)
 		if !ok {
-			return fitted{}, false, nil
+			return profileFit{}, false, nil
 		}
 
 		f = next
 		if unknown >= unknownMax {
 			break
 		}
-		if slices.Contains(o.refused, way) {
+		if slices.Contains(o.refusedForms, way) {
 			continue
 		}
 
@@ -322,7 +322,7 @@ func (c *charger) tryForms(
 }
 
 // profile is a fitted profile as it is sent: in the charger's time, and for its transaction.
-func (o order) profile(f fitted) chargingProfile {
+func (o order) profile(f profileFit) chargingProfile {
 	sent := f.chargingProfile
 	sent.Schedule.Start = stamp{sent.Schedule.Start.Add(o.offset)}
 	if f.form.Purpose == purposeTx {
@@ -341,9 +341,9 @@ const unknownMax = 4
 func (c *charger) remember(way form, inTx bool) {
 	c.mu.Lock()
 	way.Setpoints = false // which depends on the plan
-	before, known := c.capabilities.Taken[takenKey(inTx)]
-	c.capabilities.took(way, inTx)
-	taken := c.capabilities.Taken
+	before, known := c.capabilities.Taken[formKey(inTx)]
+	c.capabilities.withAccepted(way, inTx)
+	accepted := c.capabilities.Taken
 	model := c.model
 	c.mu.Unlock()
 
@@ -368,7 +368,7 @@ func (c *charger) remember(way form, inTx bool) {
 	)
 
 	if model != (bootNotification{}) {
-		c.b.models.Store(model, taken)
+		c.b.models.Store(model, accepted)
 	}
 }
 
@@ -404,15 +404,15 @@ func profileAnswer(s *statusAnswer, err error) (took, notAtAll bool, _ error) {
 // confirm asks the charger once what it will do in the next minute. If they are asked for a
 // longer time, some chargers change the profile. What the charger does is compared later
 // (watch).
-func (c *charger) confirm(ctx context.Context, o order, f fitted) {
+func (c *charger) confirm(ctx context.Context, o order, f profileFit) {
 	var s compositeSchedule
-	ask := getCompositeSchedule{
+	request := getCompositeSchedule{
 		o.n.number,
 		int(compositeTime / time.Second),
 		f.Schedule.Unit,
 	}
 
-	err := o.link.call(ctx, "GetCompositeSchedule", ask, &s)
+	err := o.link.call(ctx, "GetCompositeSchedule", request, &s)
 	c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
 		var s compositeSchedule
 		if answer(&s) == nil {
@@ -433,11 +433,11 @@ func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 		return
 	}
 
-	c.confirmed(o, f, s)
+	c.noteConfirmed(o, f, s)
 }
 
-// confirmed compares what a charger reports that it will do with its profile.
-func (c *charger) confirmed(o order, f fitted, s compositeSchedule) {
+// noteConfirmed compares what a charger reports that it will do with its profile.
+func (c *charger) noteConfirmed(o order, f profileFit, s compositeSchedule) {
 	c.mu.Lock()
 	over := o.n.tx != o.tx
 	c.mu.Unlock()
@@ -470,7 +470,7 @@ func stageOf(s client.CallbackStatus) int { return flex.CallbackStatus(s).Stage(
 // queueCallback queues a callback for flexd, unless one as far along was reported before,
 // which flexd would ignore. EXECUTED may follow FAILED, since it reports that a failure was
 // corrected.
-func (c *charger) queueCallback(n *connector, p *wanted, s client.CallbackStatus) {
+func (c *charger) queueCallback(n *connector, p *pushTarget, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 

@@ -59,7 +59,7 @@ var DefaultTiming = Timing{
 	Above:     15 * time.Second,
 }
 
-func (t Timing) filled() Timing {
+func (t Timing) withDefaults() Timing {
 	d := DefaultTiming
 	for _, f := range []struct {
 		from time.Duration
@@ -118,13 +118,13 @@ type Settings struct {
 // Bridge connects chargers to a flexd. Make it with New.
 type Bridge struct {
 	Settings
-	trueNow func() time.Time // whereas Now is the time at flexd
-	ahead   atomic.Int64     // by how many ns that is ahead of the true time
-	secret  string           // of the endpoint, made again at each start
-	lastTx  atomic.Int64
-	nobody  secret // of chargers that are not known
-	guard   guard
-	saving  chan struct{} // places for the writing of files
+	trueNow     func() time.Time // whereas Now is the time at flexd
+	clockOffset atomic.Int64     // by how many ns that is ahead of the true time
+	secret      string           // of the endpoint, made again at each start
+	lastTx      atomic.Int64
+	dummySecret secret // of chargers that are not known
+	guard       guard
+	saving      chan struct{} // places for the writing of files
 	// how chargers of a model take profiles: map[string]form by bootNotification
 	models sync.Map
 
@@ -136,7 +136,7 @@ type Bridge struct {
 	failures map[string]int    // of the work for a charger, by its id
 	names    map[string]socket // by the asset's external id
 	// pushes for assets that no charger has claimed yet
-	waiting map[string]*wanted
+	waiting map[string]*pushTarget
 }
 
 // socket is one connector of a charger.
@@ -147,7 +147,7 @@ type socket struct {
 
 // New returns a bridge that does nothing yet.
 func New(s Settings) *Bridge {
-	s.Timing = s.Timing.filled()
+	s.Timing = s.Timing.withDefaults()
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
@@ -160,15 +160,15 @@ func New(s Settings) *Bridge {
 	_, _ = rand.Read(key) // it never fails
 
 	b := &Bridge{
-		Settings: s,
-		trueNow:  s.Now,
-		secret:   "whsec_" + base64.StdEncoding.EncodeToString(key),
-		nobody:   newSecret(string(key)),
-		saving:   make(chan struct{}, savingMax),
-		chargers: map[string]*charger{},
-		failures: map[string]int{},
-		names:    map[string]socket{},
-		waiting:  map[string]*wanted{},
+		Settings:    s,
+		trueNow:     s.Now,
+		secret:      "whsec_" + base64.StdEncoding.EncodeToString(key),
+		dummySecret: newSecret(string(key)),
+		saving:      make(chan struct{}, savingMax),
+		chargers:    map[string]*charger{},
+		failures:    map[string]int{},
+		names:       map[string]socket{},
+		waiting:     map[string]*pushTarget{},
 	}
 	b.Now = b.now
 
@@ -277,12 +277,12 @@ func (b *Bridge) register(ctx context.Context) error {
 		"{external_id}"
 
 	for {
-		ask := client.EndpointRequest{URL: url, Secret: b.secret}
+		request := client.EndpointRequest{URL: url, Secret: b.secret}
 		if b.Discharge {
-			ask.Discharge = "negative_limits"
+			request.Discharge = "negative_limits"
 		}
 
-		e, err := b.Client.SetEndpoint(ctx, ask)
+		e, err := b.Client.SetEndpoint(ctx, request)
 
 		status := client.StatusOf(err)
 

@@ -42,7 +42,7 @@ func (c *charger) writeBack(ctx context.Context) error {
 			)
 
 			if mayPass(client.StatusOf(err)) {
-				return errAgain
+				return errRetry
 			}
 		}
 

@@ -120,9 +120,9 @@ func inWatts(units string) bool {
 // tried: the one that the charger accepted before; then by unit, stack level, purpose and
 // connector; at last in whole amperes. Forms that would limit other connectors are left out if
 // there are any.
-func (h capabilities) forms(connector int, inTx, alone bool) []form {
+func (h capabilities) forms(connector int, inTx, singleConnector bool) []form {
 	var all []form
-	if f, ok := h.Taken[takenKey(inTx)]; ok && (alone || f.Connector != 0) {
+	if f, ok := h.Taken[formKey(inTx)]; ok && (singleConnector || f.Connector != 0) {
 		if f.Connector != 0 {
 			f.Connector = connector
 		}
@@ -138,7 +138,7 @@ func (h capabilities) forms(connector int, inTx, alone bool) []form {
 		})
 	}
 
-	if alone {
+	if singleConnector {
 		targets = append(
 			targets,
 			form{Purpose: purposeTxDefault},
@@ -146,9 +146,9 @@ func (h capabilities) forms(connector int, inTx, alone bool) []form {
 		)
 	}
 
-	for _, whole := range []bool{false, true} {
+	for _, wholeAmps := range []bool{false, true} {
 		for _, unit := range h.Units {
-			if whole && unit == unitWatt {
+			if wholeAmps && unit == unitWatt {
 				continue
 			}
 
@@ -156,7 +156,7 @@ func (h capabilities) forms(connector int, inTx, alone bool) []form {
 				for _, f := range targets {
 					f.Unit = unit
 					f.Level = level
-					f.Whole = whole
+					f.Whole = wholeAmps
 					all = append(all, f)
 				}
 			}
@@ -178,21 +178,21 @@ func unique(all []form) []form {
 	return out
 }
 
-// takenKey says whether a form was accepted within a transaction.
-func takenKey(inTx bool) string {
+// formKey says whether a form was accepted within a transaction.
+func formKey(inTx bool) string {
 	if inTx {
 		return "transaction"
 	}
 	return "none"
 }
 
-// took records the form that a charger accepted.
-func (h *capabilities) took(f form, inTx bool) {
-	taken := maps.Clone(h.Taken)
-	if taken == nil {
-		taken = map[string]form{}
+// withAccepted records the form that a charger accepted.
+func (h *capabilities) withAccepted(f form, inTx bool) {
+	accepted := maps.Clone(h.Taken)
+	if accepted == nil {
+		accepted = map[string]form{}
 	}
 
-	taken[takenKey(inTx)] = f
-	h.Taken = taken // other chargers of the model may share the former one
+	accepted[formKey(inTx)] = f
+	h.Taken = accepted // other chargers of the model may share the former one
 }

@@ -181,20 +181,20 @@ func (c *charger) takeRequest(
 	payload json.RawMessage,
 	now time.Time,
 ) *refusal {
-	why := c.signRequest(m, payload, now)
-	if why != nil {
+	reason := c.signRequest(m, payload, now)
+	if reason != nil {
 		c.b.Log.Warn(
 			"a charger's request for a certificate is refused",
 			"charger",
 			c.id,
 			"reason",
-			why.Reason,
+			reason.Reason,
 			"why",
-			why.More,
+			reason.More,
 		)
 	}
 
-	return why
+	return reason
 }
 
 func (c *charger) signRequest(
@@ -204,7 +204,7 @@ func (c *charger) signRequest(
 ) *refusal {
 	a := c.b.Authority
 	switch {
-	case c.up.named():
+	case c.up.hasPlatform():
 		return &refusal{reasonDisabled, "the charger's platform signs its certificates"}
 	case a == nil || c.noPassword:
 		return &refusal{reasonDisabled, "no certificates are signed here"}
@@ -254,7 +254,7 @@ func (c *charger) sendCertificate(ctx context.Context) error {
 	var s statusAnswer
 	err := l.call(ctx, "CertificateSigned", sent, &s)
 	if errors.Is(err, errLinkLost) {
-		return errAgain
+		return errRetry
 	}
 
 	c.mu.Lock()

@@ -50,7 +50,7 @@ type charger struct {
 
 	mu           sync.Mutex
 	link         *link // nil while it is offline
-	broken       bool  // the work for it broke off, and it is the bridge's no more
+	aborted      bool  // the work for it broke off, and it is the bridge's no more
 	noPassword   bool  // it connected without a password
 	configured   bool  // its capabilities were read since it connected or booted
 	configureAt  time.Time
@@ -62,7 +62,7 @@ type charger struct {
 	late         []lateEvent
 	connectors   map[int]*connector
 	// the ids of the profiles that it took for all of its connectors, when it had said only one
-	whole []int
+	allConnectorProfiles []int
 	// how often their clearing was not answered; the worker's alone
 	unbinds int
 
@@ -71,15 +71,15 @@ type charger struct {
 	reportAt time.Time
 	posting  posting // the worker's alone
 
-	callbacks  []callback // not yet sent
-	unanswered []lateAnswer
+	callbacks   []callback // not yet sent
+	lateAnswers []lateAnswer
 	// that was signed for it and that it was not yet sent, nil if there is none
 	certificate *certificateSigned
 
 	transactions   []bridge.Transaction // the newest last
 	stationReports []bridge.Report      // the newest last
 
-	kept [sha256.Size]byte // of what was saved last
+	savedHash [sha256.Size]byte // of what was saved last
 }
 
 // connector is one plug of a charger.
@@ -87,22 +87,22 @@ type connector struct {
 	number int
 	asset  client.AssetResponse // its ID is zero while it is not known
 	// the asset is as an earlier run of the bridge knew it
-	stored  bool
-	lookAt  time.Time // when flexd is asked for it again, if it had none
-	readAt  time.Time // and if it had one; the worker's alone
-	status  string
-	heard   time.Time // of the newest status, by the charger
-	plugged bool
-	since   time.Time // of plugged
+	stored    bool
+	nextQuery time.Time // when flexd is asked for it again, if it had none
+	readAt    time.Time // and if it had one; the worker's alone
+	status    string
+	heard     time.Time // of the newest status, by the charger
+	pluggedIn bool
+	since     time.Time // of plugged
 	// when a transaction stopped after which the charger has sent nothing; zero else
 	doubtful time.Time
 	reported plugState
 	// when a car was last reported to flexd
 	reportedAt time.Time
 	// by the charger: when a car was last gone; zero for never
-	goneAt time.Time
+	unpluggedAt time.Time
 	// by the charger: when the same car was there again after its plug had flickered last
-	backAt time.Time
+	repluggedAt time.Time
 	// another car came than the one that was reported to flexd, for a plug is not free for so
 	// long by a flicker
 	another bool
@@ -135,8 +135,8 @@ type connector struct {
 	// the half-hour's edge at which the meter was last asked for
 	edge time.Time
 	// when it was last asked for its meter to see whether it obeys
-	asked   time.Time
-	allowed []flex.Step
+	meterAskedAt time.Time
+	allowed      []flex.Step
 
 	// the charger refused to have its car discharge since it connected
 	refusesDischarge bool
@@ -146,13 +146,13 @@ type connector struct {
 	takeOffs int // how often that was not answered
 
 	// the charger was sent its floor since it connected, and nothing replaced it
-	floorSent bool
-	floorNo   int  // it counts how often it was to be sent
-	covered   bool // but for a plan, which ends with it
+	floorSent  bool
+	floorCount int  // it counts how often it was to be sent
+	covered    bool // but for a plan, which ends with it
 	// the forms of it that were refused by late answers since it connected; the worker's alone
 	floorRefused []form
 
-	want   *wanted
+	want   *pushTarget
 	newest client.EventID // of the schedules that came
 }
 
@@ -165,13 +165,13 @@ const (
 	reportedIn
 )
 
-// take answers a call of the charger, without waiting for anything else.
-func (c *charger) take(action string, payload json.RawMessage) (any, error) {
-	return c.takeAs(action, payload, 0)
+// handleCall answers a call of the charger, without waiting for anything else.
+func (c *charger) handleCall(action string, payload json.RawMessage) (any, error) {
+	return c.handleVersion(action, payload, 0)
 }
 
-// takeAs is take, with the number for a StartTransaction; 0 for any.
-func (c *charger) takeAs(
+// handleVersion is take, with the number for a StartTransaction; 0 for any.
+func (c *charger) handleVersion(
 	action string,
 	payload json.RawMessage,
 	number int,
@@ -179,7 +179,7 @@ func (c *charger) takeAs(
 	now := c.b.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.keep() // nothing that was answered may be lost
+	defer c.saveState() // nothing that was answered may be lost
 
 	switch action {
 	case "BootNotification":
@@ -213,7 +213,7 @@ func (c *charger) takeAs(
 		})
 	case "MeterValues":
 		return decodeThen(payload, func(m meterValues) any {
-			c.metered(m, now)
+			c.noteMeterValues(m, now)
 			return empty{}
 		})
 
@@ -226,12 +226,12 @@ func (c *charger) takeAs(
 		})
 	}
 
-	return c.takeOther(action)
+	return c.handleUnknown(action)
 }
 
-// takeOther answers calls that change nothing in the bridge. Chargers repeat the messages of
+// handleUnknown answers calls that change nothing in the bridge. Chargers repeat the messages of
 // the security extension until they are answered.
-func (c *charger) takeOther(action string) (any, error) {
+func (c *charger) handleUnknown(action string) (any, error) {
 	switch action {
 	case "DataTransfer":
 		return statusAnswer{"UnknownVendorId"}, nil
@@ -303,8 +303,8 @@ func (c *charger) connector(number int) *connector {
 // plug records whether a car is connected.
 func (n *connector) plug(in bool, at time.Time) {
 	n.doubtful = time.Time{}
-	if n.plugged != in || n.since.IsZero() {
-		n.plugged = in
+	if n.pluggedIn != in || n.since.IsZero() {
+		n.pluggedIn = in
 		n.since = at
 	}
 	if !in {
@@ -312,31 +312,31 @@ func (n *connector) plug(in bool, at time.Time) {
 	}
 }
 
-// went records that a car was gone at an instant by the charger's clock. If the car is known
+// carGone records that a car was gone at an instant by the charger's clock. If the car is known
 // to have been there soon after, it was not gone: the plug flickered. That holds too if the
 // same is reported once more, or follows from the end of its transaction long afterwards.
-func (n *connector) went(at time.Time, patience time.Duration) {
+func (n *connector) carGone(at time.Time, patience time.Duration) {
 	soonAfter := func(t time.Time) bool { return at.Before(t) && t.Before(at.Add(patience)) }
-	if n.plugged && soonAfter(n.heard) || soonAfter(n.backAt) {
+	if n.pluggedIn && soonAfter(n.heard) || soonAfter(n.repluggedAt) {
 		return
 	}
 
-	n.goneAt = flex.Later(n.goneAt, at)
+	n.unpluggedAt = flex.Later(n.unpluggedAt, at)
 }
 
-// came records that there was a car at an instant by the charger's clock. If the reported car
+// carBack records that there was a car at an instant by the charger's clock. If the reported car
 // had been gone for a while by then, this is another one: after a charger was offline, its
 // messages contain the end of one car's charge and the beginning of the next one's together.
-func (n *connector) came(at time.Time, patience time.Duration) {
-	if at.Before(n.goneAt) {
+func (n *connector) carBack(at time.Time, patience time.Duration) {
+	if at.Before(n.unpluggedAt) {
 		return
 	}
-	if at.Before(n.goneAt.Add(patience)) { // the plug flickered
-		n.goneAt, n.backAt = time.Time{}, at
+	if at.Before(n.unpluggedAt.Add(patience)) { // the plug flickered
+		n.unpluggedAt, n.repluggedAt = time.Time{}, at
 		return
 	}
 
-	if n.reported == reportedIn && n.goneAt.After(n.reportedAt) {
+	if n.reported == reportedIn && n.unpluggedAt.After(n.reportedAt) {
 		n.another = true
 	}
 }
@@ -364,8 +364,8 @@ func (c *charger) startTransaction(
 	now time.Time,
 ) int {
 	n := c.connector(int(m.Connector))
-	again := n != nil && n.lastTx != 0 && n.start == m && !m.At.IsZero()
-	if again && (number == 0 || number == n.lastTx) {
+	isRepeated := n != nil && n.lastTx != 0 && n.start == m && !m.At.IsZero()
+	if isRepeated && (number == 0 || number == n.lastTx) {
 		return n.lastTx
 	}
 
@@ -382,7 +382,7 @@ func (c *charger) startTransaction(
 	n.lastTx = n.tx
 	n.startedAt = m.At.Add(-c.clock.Offset)
 	c.bindLimits(n)
-	n.sendAgain() // a TxProfile rules one transaction
+	n.resendProfile() // a TxProfile rules one transaction
 
 	begin := sample{
 		Value: m.Meter.value,
@@ -446,16 +446,16 @@ func (c *charger) began(number int) bool {
 // transaction returns the connector of a transaction, running or ended. If a charger has one
 // connector it is that one, whatever number the charger invented while it was offline.
 func (c *charger) transaction(number int) *connector {
-	var only *connector
+	var single *connector
 	for _, n := range c.connectors {
 		if n.lastTx == number {
 			return n
 		}
-		only = n
+		single = n
 	}
 
 	if len(c.connectors) == 1 {
-		return only
+		return single
 	}
 
 	// The end of an earlier one may be said after the next one has begun.
@@ -468,9 +468,9 @@ func (c *charger) transaction(number int) *connector {
 	return nil
 }
 
-// metered records the meter values of a connector. Those of the whole charge point are the
+// noteMeterValues records the meter values of a connector. Those of the whole charge point are the
 // first connector's, if there is no other.
-func (c *charger) metered(m meterValues, now time.Time) {
+func (c *charger) noteMeterValues(m meterValues, now time.Time) {
 	n := c.connector(int(m.Connector))
 	rank := 0
 	if m.Connector == 0 && len(c.connectors) <= 1 {
@@ -495,7 +495,7 @@ func (c *charger) adopt(n *connector, tx int) {
 	n.tx = tx
 	n.lastTx = tx
 	c.bindLimits(n)
-	n.sendAgain()
+	n.resendProfile()
 	c.b.Log.Info(
 		"a transaction runs that began earlier",
 		"charger",
@@ -514,9 +514,9 @@ func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 	}
 
 	c.passSoC(n, v, now)
-	s, why := observe(v.Sampled)
-	if why != "" {
-		c.unread(n, why)
+	s, reason := observe(v.Sampled)
+	if reason != "" {
+		c.logUnreadable(n, reason)
 		return
 	}
 
@@ -528,10 +528,10 @@ func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 	})
 }
 
-// unread logs once why a connector's meter cannot be used.
-func (c *charger) unread(n *connector, why string) {
-	if n.unread != why {
-		n.unread = why
+// logUnreadable logs once why a connector's meter cannot be used.
+func (c *charger) logUnreadable(n *connector, reason string) {
+	if n.unread != reason {
+		n.unread = reason
 		c.b.Log.Warn(
 			"a charger's meter value says nothing of the energy",
 			"charger",
@@ -539,13 +539,13 @@ func (c *charger) unread(n *connector, why string) {
 			"connector",
 			n.number,
 			"why",
-			why,
+			reason,
 		)
 	}
 }
 
-// sampled queues a sample for the worker.
-func (n *connector) sampled(s sample) {
+// noteSample queues a sample for the worker.
+func (n *connector) noteSample(s sample) {
 	if math.IsNaN(s.Value) || s.Value < 0 || s.Value > registerMax {
 		return
 	}
@@ -556,15 +556,15 @@ func (n *connector) sampled(s sample) {
 	}
 }
 
-// sendAgain makes the connector's schedule be sent once more.
-func (n *connector) sendAgain() {
+// resendProfile makes the connector's schedule be sent once more.
+func (n *connector) resendProfile() {
 	if n.want != nil {
-		n.want.sent = fitted{}
-		n.want.over = false
+		n.want.sent = profileFit{}
+		n.want.isOver = false
 		n.want.tries = 0
-		n.want.refused = nil
+		n.want.refusedForms = nil
 		n.want.unknown = 0
-		n.want.again++
+		n.want.resendCount++
 	}
 }
 
@@ -578,14 +578,14 @@ var (
 // that one that had failed is tried once more, because an operator sent it again. The schedule
 // of another asset, or an older one than before, is refused. Event ids are in the order of
 // time.
-func (c *charger) want(number int, p *wanted) error {
+func (c *charger) want(number int, p *pushTarget) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	n := c.connector(number)
 	if n.want != nil && n.want.event == p.event {
-		if n.want.over {
-			n.sendAgain()
+		if n.want.isOver {
+			n.resendProfile()
 			c.wake()
 		}
 
@@ -607,9 +607,9 @@ func (c *charger) want(number int, p *wanted) error {
 	return nil
 }
 
-// ours reports whether one of the charger's connectors is an asset of flexd, or messages wait
+// isOwn reports whether one of the charger's connectors is an asset of flexd, or messages wait
 // for its platform.
-func (c *charger) ours() bool {
+func (c *charger) isOwn() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known() || len(c.up.queue) > 0

@@ -23,9 +23,9 @@ const (
 
 // clock is what is known about a charger's clock.
 type clock struct {
-	Offset time.Duration `json:"offset"` // of its stamps from true time
-	stamps []stampAt
-	agreed time.Time // when a stamp came last that was off by Offset
+	Offset      time.Duration `json:"offset"` // of its stamps from true time
+	stamps      []stampAt
+	confirmedAt time.Time // when a stamp came last that was off by Offset
 }
 
 // stampAt is a stamp and when it arrived.
@@ -73,7 +73,7 @@ func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 	case saidStatus:
 		n.takeStatus(e.Word, at, arrived)
 		n.tookStatus(e.Word, at, c.b.Timing.PlugOut)
-		if e.Outlet != 0 && n.plugged && n.heard.Equal(at) {
+		if e.Outlet != 0 && n.pluggedIn && n.heard.Equal(at) {
 			n.outlet = e.Outlet
 		}
 
@@ -86,7 +86,7 @@ func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 	case saidSample:
 		// Some chargers repeat Transaction.Begin for as long as the transaction runs.
 		if !e.Sample.Begin || at.Sub(n.startedAt).Abs() <= prompt {
-			n.sampled(e.Sample)
+			n.noteSample(e.Sample)
 		}
 	}
 }
@@ -98,9 +98,9 @@ func (n *connector) began(
 	at, arrived time.Time,
 	patience time.Duration,
 ) {
-	n.came(at, patience)
+	n.carBack(at, patience)
 	n.startedAt = at
-	n.sampled(e.Sample)
+	n.noteSample(e.Sample)
 
 	if arrived.Sub(at) < stale {
 		n.plug(true, arrived)
@@ -114,9 +114,9 @@ func (n *connector) ended(
 	at, arrived time.Time,
 	patience time.Duration,
 ) {
-	n.sampled(e.Sample)
+	n.noteSample(e.Sample)
 	if e.Word == reasonDisconnected {
-		n.went(at, patience)
+		n.carGone(at, patience)
 	}
 
 	if e.Running && n.tx == 0 && !at.Before(n.heard) {
@@ -149,9 +149,9 @@ func (n *connector) tookStatus(
 ) {
 	switch status {
 	case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE:
-		n.came(at, patience)
+		n.carBack(at, patience)
 	case statusAvailable, statusReserved:
-		n.went(at, patience)
+		n.carGone(at, patience)
 	}
 }
 
@@ -159,7 +159,7 @@ func (n *connector) tookStatus(
 func (n *connector) stopped(reason string, arrived time.Time) {
 	if reason == reasonDisconnected {
 		n.plug(false, arrived)
-	} else if n.plugged {
+	} else if n.pluggedIn {
 		n.doubtful = arrived
 	}
 }
@@ -177,7 +177,7 @@ func (c *charger) at(s stamp, now time.Time, e chargerEvent) {
 		return
 	}
 
-	if c.clock.noteCapabilities(s.Time, now) {
+	if c.clock.learn(s.Time, now) {
 		c.clockChanged(now)
 	}
 
@@ -197,7 +197,7 @@ func (c *charger) at(s stamp, now time.Time, e chargerEvent) {
 // the clock. A timestamp in the future proves one, since no message comes from the future. An
 // earlier one may be of a message that waited; two that arrive apart with the same difference
 // are not.
-func (k *clock) noteCapabilities(s, now time.Time) bool {
+func (k *clock) learn(s, now time.Time) bool {
 	offset := s.Sub(now)
 	old := k.Offset
 	agrees := slices.ContainsFunc(k.stamps, func(o stampAt) bool {
@@ -207,7 +207,7 @@ func (k *clock) noteCapabilities(s, now time.Time) bool {
 
 	off := offset - old
 	if off.Abs() <= prompt { // the clock is as it was: what came before was late
-		k.stamps, k.agreed = nil, now
+		k.stamps, k.confirmedAt = nil, now
 	}
 
 	k.stamps = append(k.stamps, stampAt{offset, now})
@@ -216,7 +216,7 @@ func (k *clock) noteCapabilities(s, now time.Time) bool {
 	}
 
 	if off > prompt || off < -prompt && agrees {
-		k.Offset, k.agreed = offset, now
+		k.Offset, k.confirmedAt = offset, now
 		if offset.Abs() <= prompt {
 			k.Offset = 0
 		}
@@ -240,7 +240,7 @@ func (c *charger) clockChanged(now time.Time) {
 	}
 
 	for _, n := range c.connectors { // profiles are in the charger's time
-		n.sendAgain()
+		n.resendProfile()
 	}
 
 	waiting := c.late
@@ -258,19 +258,19 @@ func (c *charger) clockChanged(now time.Time) {
 	}
 }
 
-// wasSetRight reports whether a message that waited shows that the clock is right now: its
+// wasCorrected reports whether a message that waited shows that the clock is right now: its
 // timestamp is the time at which it arrived, and no later one differs as the earlier ones did.
 // Otherwise the message would have been under way for exactly the clock's error.
-func (k *clock) wasSetRight(e lateEvent) bool {
+func (k *clock) wasCorrected(e lateEvent) bool {
 	return k.Offset != 0 && e.Stamp.Sub(e.Arrived).Abs() <= prompt &&
-		k.agreed.Before(e.Arrived)
+		k.confirmedAt.Before(e.Arrived)
 }
 
 // lateDue processes messages that waited long enough for the clock's offset: their timestamps
 // are used, corrected by a known offset. The caller holds mu.
 func (c *charger) lateDue(now time.Time) {
 	if slices.ContainsFunc(c.late, func(e lateEvent) bool {
-		return now.Sub(e.Arrived) >= c.b.Timing.Late && c.clock.wasSetRight(e)
+		return now.Sub(e.Arrived) >= c.b.Timing.Late && c.clock.wasCorrected(e)
 	}) {
 		c.clock.Offset = 0
 		c.clockChanged(now)

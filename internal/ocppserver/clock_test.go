@@ -23,17 +23,17 @@ func TestClock_WasSetRight(t *testing.T) {
 		{"now, and then an old one", 0, []time.Duration{-time.Hour}, true},
 	} {
 		k := clock{}
-		k.noteCapabilities(night.Add(ahead), night)
+		k.learn(night.Add(ahead), night)
 
 		arrived := night.Add(time.Second)
 		e := lateEvent{Stamp: arrived.Add(c.stamp), Arrived: arrived}
-		k.noteCapabilities(e.Stamp, arrived)
+		k.learn(e.Stamp, arrived)
 		for i, offset := range c.after {
 			now := arrived.Add(time.Duration(i+1) * time.Second)
-			k.noteCapabilities(now.Add(offset), now)
+			k.learn(now.Add(offset), now)
 		}
 
-		if got := k.wasSetRight(e); got != c.want {
+		if got := k.wasCorrected(e); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}

@@ -28,12 +28,12 @@ const (
 // differ for a minute, the profile is cleared and sent again. If they still differ a minute
 // later, it has failed; if they agree, it is executed, even after that.
 func (c *charger) watch(ctx context.Context, n *connector) error {
-	w, ready := c.look(n)
+	w, ready := c.inspect(n)
 	if !ready {
 		return nil
 	}
 
-	if w.ask {
+	if w.askMeter {
 		c.trigger(ctx, w.link, n)
 	}
 
@@ -60,7 +60,7 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 		)
 
 		c.clearAll(ctx, w.link, n, w.id)
-		c.finish(n, w.profile, func() { w.profile.sent = fitted{} })
+		c.finish(n, w.profile, func() { w.profile.sent = profileFit{} })
 
 		return errors.Join(c.floor(ctx, n), c.apply(ctx, n))
 	}
@@ -68,27 +68,27 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// watched is the result of a look at a connector.
-type watched struct {
-	link    *link
-	profile *wanted
-	id      int       // of the profile as it was sent
-	step    flex.Step // that it is in
-	mends   int       // of the step, this one counted
-	status  string
-	found   inForce
-	ask     bool // whether the meter is to be asked for
+// comparison is the result of a look at a connector.
+type comparison struct {
+	link     *link
+	profile  *pushTarget
+	id       int       // of the profile as it was sent
+	step     flex.Step // that it is in
+	mends    int       // of the step, this one counted
+	status   string
+	found    inForce
+	askMeter bool // whether the meter is to be asked for
 }
 
-// look compares a connector with its profile. It is not ready if there is nothing to compare.
-func (c *charger) look(n *connector) (w watched, ready bool) {
+// inspect compares a connector with its profile. It is not ready if there is nothing to compare.
+func (c *charger) inspect(n *connector) (w comparison, ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	p := n.want
 	now := c.b.Now()
 	connected := c.link != nil && c.configured && n.tx != 0
-	if !connected || p == nil || !p.sentNow() {
+	if !connected || p == nil || !p.isInForce() {
 		return w, false
 	}
 
@@ -104,28 +104,28 @@ func (c *charger) look(n *connector) (w watched, ready bool) {
 
 	// The meter may tell what the status does not, but is asked for a while only.
 	recent := now.Before(since.Add(askTime + c.b.Delay))
-	ask := ok && found == unsure && recent && !now.Before(n.asked.Add(askEvery))
-	if ask {
-		n.asked = now
+	askMeter := ok && found == unsure && recent && !now.Before(n.meterAskedAt.Add(askEvery))
+	if askMeter {
+		n.meterAskedAt = now
 	}
 	if found == contradicts {
 		p.noteMend(step, now)
 	}
 
-	return watched{
-		link:    c.link,
-		profile: p,
-		id:      p.sent.ID,
-		step:    step,
-		mends:   p.mends,
-		status:  n.status,
-		found:   found,
-		ask:     ask,
+	return comparison{
+		link:     c.link,
+		profile:  p,
+		id:       p.sent.ID,
+		step:     step,
+		mends:    p.mends,
+		status:   n.status,
+		found:    found,
+		askMeter: askMeter,
 	}, true
 }
 
 // sentNow reports whether a profile was sent and is not over.
-func (p *wanted) sentNow() bool { return p.sent.steps != nil && !p.over }
+func (p *pushTarget) isInForce() bool { return p.sent.steps != nil && !p.isOver }
 
 // clearAll clears a connector's profiles, whoever set them, except for the charger's own
 // maximum.
@@ -136,15 +136,15 @@ func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
 		{Connector: n.number, Purpose: purposeTxDefault},
 	}
 
-	for _, which := range all {
-		_ = c.clear(ctx, l, which) // it is sent again in any case
+	for _, filter := range all {
+		_ = c.clear(ctx, l, filter) // it is sent again in any case
 	}
 
 	c.dropFloor(n)
 }
 
 // current returns the current step of a profile, and since when it should be followed.
-func (p *wanted) current(now time.Time) (flex.Step, time.Time, bool) {
+func (p *pushTarget) current(now time.Time) (flex.Step, time.Time, bool) {
 	for i, s := range p.sent.steps {
 		if s.Contains(now) {
 			if limit := p.sent.Schedule.Periods[i].Limit; limit >= -zero && limit <= zero {
@@ -158,9 +158,9 @@ func (p *wanted) current(now time.Time) (flex.Step, time.Time, bool) {
 }
 
 // noteMend counts a repetition for a step, or for a new one.
-func (p *wanted) noteMend(step flex.Step, now time.Time) {
-	if !p.mended.Equal(step.To) {
-		p.mended = step.To
+func (p *pushTarget) noteMend(step flex.Step, now time.Time) {
+	if !p.repairedStep.Equal(step.To) {
+		p.repairedStep = step.To
 		p.mends = 0
 	}
 
@@ -171,10 +171,10 @@ func (p *wanted) noteMend(step flex.Step, now time.Time) {
 
 // lookAt sets the instants at which to check whether a step is followed by a charger that may
 // be late.
-func (p *wanted) lookAt(
+func (p *pushTarget) compareAt(
 	now time.Time,
 	delay time.Duration,
-	look func(time.Time),
+	compare func(time.Time),
 ) {
 	for _, s := range p.sent.steps {
 		since := flex.Later(s.From, p.sentAt)
@@ -182,7 +182,7 @@ func (p *wanted) lookAt(
 			askEvery,
 		); at.Before(since.Add(askTime + obeyTime + delay)); at = at.Add(askEvery) {
 			if at.After(now) {
-				look(at)
+				compare(at)
 				break
 			}
 		}
@@ -214,7 +214,7 @@ func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 	watts, measured := n.meter.mean(since)
 	flows := measured && watts > flowingWatts
 	charging := n.status == statusCharging
-	waited := !now.Before(since.Add(statusTime))
+	waitedEnough := !now.Before(since.Add(statusTime))
 
 	if step.Limit > 0 {
 		if flows || n.status == statusSuspendedEV { // a car that wants nothing is free to
@@ -233,7 +233,7 @@ func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 	}
 
 	switch {
-	case flows, charging && !measured && waited:
+	case flows, charging && !measured && waitedEnough:
 		return contradicts
 	case measured, n.status == statusSuspendedEVSE, n.status == statusSuspendedEV:
 		return obeyed
@@ -277,10 +277,10 @@ func (m *meter) mean(since time.Time) (float64, bool) {
 func (c *charger) clear(
 	ctx context.Context,
 	l *link,
-	which clearChargingProfile,
+	filter clearChargingProfile,
 ) error {
 	var s statusAnswer
-	err := l.call(ctx, "ClearChargingProfile", which, &s)
+	err := l.call(ctx, "ClearChargingProfile", filter, &s)
 	if err != nil {
 		c.b.Log.Warn(
 			"a charger's profile was not cleared",

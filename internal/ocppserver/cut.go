@@ -52,17 +52,17 @@ func (m *meter) cut(x conditions) []halfHour {
 
 	var all []halfHour
 	for p := flex.PeriodAt(first); !flex.PeriodAt(last).Before(p); p = p.Add(1) {
-		wh, known, why := m.energy(p, v)
+		wh, known, reason := m.energy(p, v)
 		start := p.Start().Unix()
-		before, done := m.Done[start]
+		before, stored := m.Done[start]
 
 		switch {
-		case known && (!done || math.Abs(before-wh) >= 1):
+		case known && (!stored || math.Abs(before-wh) >= 1):
 			m.note(start, wh)
 			all = append(all, halfHour{Period: p, wh: wh})
-		case !known && why != "" && !done && m.Held[start] != why:
-			m.hold(start, why)
-			all = append(all, halfHour{Period: p, why: why})
+		case !known && reason != "" && !stored && m.Held[start] != reason:
+			m.holdBack(start, reason)
+			all = append(all, halfHour{Period: p, why: reason})
 		}
 	}
 
@@ -78,12 +78,12 @@ func (m *meter) note(start int64, wh float64) {
 	delete(m.Held, start)
 }
 
-// hold records why a half-hour is not reported.
-func (m *meter) hold(start int64, why string) {
+// holdBack records why a half-hour is not reported.
+func (m *meter) holdBack(start int64, reason string) {
 	if m.Held == nil {
 		m.Held = map[int64]string{}
 	}
-	m.Held[start] = why
+	m.Held[start] = reason
 }
 
 // extent returns the first and the last instant of which something is known.
@@ -144,7 +144,7 @@ func (m *meter) resolution() float64 {
 // view is what a meter is cut by.
 type view struct {
 	conditions
-	flows []piece
+	flows []flowPart
 }
 
 // portion returns what is known from an instant to the next mark or the half-hour's end.
@@ -162,16 +162,16 @@ func (m *meter) portion(from, end time.Time, v view) portion {
 		return part
 	}
 
-	wh, covered := flowed(v.flows, from, to)
-	whole := covered >= to.Sub(from)
-	if wh == 0 && !whole {
-		whole = m.outside(i, end, v.conditions)
+	wh, covered := energyAndCoverage(v.flows, from, to)
+	complete := covered >= to.Sub(from)
+	if wh == 0 && !complete {
+		complete = m.outside(i, end, v.conditions)
 	}
 
 	return portion{
 		wh:    wh,
 		to:    to,
-		known: whole,
+		known: complete,
 	}
 }
 
@@ -193,31 +193,31 @@ func (m *meter) outside(i int, end time.Time, x conditions) bool {
 // between divides the energy between two marks: by samples of the power, else by what the plan
 // allowed, else evenly if the marks are close to each other.
 func (v view) between(a, b mark, from, to time.Time) portion {
-	drawn := max(0, b.Wh-a.Wh)
-	sampled, _ := flowed(v.flows, a.At, b.At)
-	still := drawn <= tolerance(a, b)
+	energy := max(0, b.Wh-a.Wh)
+	flowEnergy, _ := energyAndCoverage(v.flows, a.At, b.At)
+	isIdle := energy <= tolerance(a, b)
 
-	if b.Restarted || still && sampled > deadRegister {
+	if b.Restarted || isIdle && flowEnergy > deadRegister {
 		return v.flowing(a, b, from, to)
 	}
 
 	span := b.At.Sub(a.At)
 	evenly := portion{
-		wh:    drawn * float64(to.Sub(from)) / float64(span),
+		wh:    energy * float64(to.Sub(from)) / float64(span),
 		known: true,
 	}
 
-	if still && span <= meterIdle {
+	if isIdle && span <= meterIdle {
 		return evenly
 	}
 
-	here, _ := flowed(v.flows, from, to)
-	if sampled > 0 {
-		return portion{wh: drawn * here / sampled, known: true}
+	part, _ := energyAndCoverage(v.flows, from, to)
+	if flowEnergy > 0 {
+		return portion{wh: energy * part / flowEnergy, known: true}
 	}
 
 	if share, ok := v.share(a, b, from, to); ok {
-		return portion{wh: drawn * share, known: true}
+		return portion{wh: energy * share, known: true}
 	}
 	if span <= meterGap {
 		return evenly
@@ -225,14 +225,14 @@ func (v view) between(a, b mark, from, to time.Time) portion {
 
 	return portion{
 		why: fmt.Sprintf("the register was read at %s and at %s, and nothing says when the %.3f kWh between them flowed",
-			clockText(a.At), clockText(b.At), drawn/1000),
+			clockText(a.At), clockText(b.At), energy/1000),
 	}
 }
 
 // flowing returns what is known without a register: from samples of the power, or because no
 // transaction ran.
 func (v view) flowing(a, b mark, from, to time.Time) portion {
-	wh, covered := flowed(v.flows, from, to)
+	wh, covered := energyAndCoverage(v.flows, from, to)
 	between := a.End && (b.Restarted || b.Begin) && b.At.Sub(a.At) <= meterIdle
 
 	if covered >= to.Sub(from) || between {
@@ -250,15 +250,15 @@ func clockText(at time.Time) string {
 // used what it was allowed.
 func (v view) share(a, b mark, from, to time.Time) (float64, bool) {
 	all, covered := allowedEnergy(a.At, b.At, v.conditions)
-	here, _ := allowedEnergy(from, to, v.conditions)
-	drawn := b.Wh - a.Wh
-	used := drawn >= all*fullUse && drawn <= all*excess+tolerance(a, b)
+	part, _ := allowedEnergy(from, to, v.conditions)
+	energy := b.Wh - a.Wh
+	used := energy >= all*fullUse && energy <= all*excess+tolerance(a, b)
 
 	if covered < b.At.Sub(a.At) || all == 0 || !used {
 		return 0, false
 	}
 
-	return here / all, true
+	return part / all, true
 }
 
 // allowedEnergy returns the most that the plan allowed in a time, in Wh, and how much of that

@@ -39,7 +39,7 @@ func (c *charger) survive() {
 
 	c.mu.Lock()
 	l := c.link
-	c.link, c.broken = nil, true
+	c.link, c.aborted = nil, true
 	c.mu.Unlock()
 
 	if l != nil {
@@ -98,7 +98,7 @@ func (b *Bridge) takeUp(id string) *charger {
 		return c
 	}
 
-	c.takeOver(s)
+	c.restoreFrom(s)
 
 	return c
 }

@@ -43,7 +43,7 @@ func (c *charger) sendFirmware(ctx context.Context, n *connector) error {
 		return nil
 	}
 
-	return errAgain
+	return errRetry
 }
 
 // firmwareOf is the version that flexd has.

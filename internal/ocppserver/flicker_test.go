@@ -27,14 +27,14 @@ func TestConnector_FlickerReportedLate(t *testing.T) {
 	say(statusAvailable, time.Hour)
 	say(statusPreparing, time.Hour+10*time.Second)
 	say(statusCharging, time.Hour+40*time.Second)
-	n.went(night.Add(time.Hour), patience)
-	n.came(night.Add(time.Hour+40*time.Second), patience)
+	n.carGone(night.Add(time.Hour), patience)
+	n.carBack(night.Add(time.Hour+40*time.Second), patience)
 	if n.another {
 		t.Error("the car counts as another after a flicker")
 	}
 
-	n.went(night.Add(2*time.Hour), patience)
-	n.came(night.Add(3*time.Hour), patience)
+	n.carGone(night.Add(2*time.Hour), patience)
+	n.carBack(night.Add(3*time.Hour), patience)
 	if !n.another {
 		t.Error("another car counts as the first")
 	}
@@ -46,15 +46,15 @@ func TestConnector_FlickerReportedLate(t *testing.T) {
 func TestConnector_StateOfEarlierRelease(t *testing.T) {
 	n := &connector{}
 	n.restore(savedConnector{Plugged: true, Reported: reportedIn, Since: night})
-	n.went(night.Add(-time.Hour), time.Minute)
-	n.came(night.Add(time.Hour), time.Minute)
+	n.carGone(night.Add(-time.Hour), time.Minute)
+	n.carBack(night.Add(time.Hour), time.Minute)
 	if n.another {
 		t.Error("the car counts as another")
 	}
 
 	n.reported, n.nextAt = reportedOut, night.Add(apartFor)
 	var again connector
-	again.restore(n.saved())
+	again.restore(n.snapshot())
 	if again.due(night, time.Minute) != reportedNothing || again.due(night.Add(apartFor), time.Minute) != reportedIn {
 		t.Error("the next car is reported at another time than before")
 	}
@@ -85,8 +85,8 @@ func TestConnector_SlowAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	n.went(night.Add(time.Hour), time.Minute)
-	n.came(night.Add(2*time.Hour), time.Minute)
+	n.carGone(night.Add(time.Hour), time.Minute)
+	n.carBack(night.Add(2*time.Hour), time.Minute)
 	if !n.another {
 		t.Error("the next car counts as the first")
 	}
@@ -110,9 +110,9 @@ func TestConnector_NextCarBeforeTheAnswer(t *testing.T) {
 			defer c.mu.Unlock()
 			now = now.Add(3 * time.Hour)
 			n.plug(false, night.Add(time.Hour))
-			n.went(night.Add(time.Hour), time.Minute)
+			n.carGone(night.Add(time.Hour), time.Minute)
 			n.plug(true, night.Add(2*time.Hour))
-			n.came(night.Add(2*time.Hour), time.Minute)
+			n.carBack(night.Add(2*time.Hour), time.Minute)
 			_, _ = w.Write([]byte(`{}`))
 		}))
 		t.Cleanup(flexd.Close)

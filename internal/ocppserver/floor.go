@@ -40,11 +40,11 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 				err,
 			)
 
-			return errAgain
+			return errRetry
 		}
 		if took {
 			c.binds(way, floorID+way.Connector)
-			c.floorKnown(n, o, true)
+			c.noteFloor(n, o, true)
 			return nil
 		}
 	}
@@ -57,7 +57,7 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 		n.number,
 	)
 
-	c.floorKnown(n, o, false)
+	c.noteFloor(n, o, false)
 
 	return nil
 }
@@ -69,7 +69,7 @@ func (c *charger) floorLate(n *connector, o order, way form, answer func(out any
 	took, _, err := profileAnswer(&s, answer(&s))
 	if took {
 		c.binds(way, floorID+way.Connector)
-		c.floorKnown(n, o, true)
+		c.noteFloor(n, o, true)
 	} else if err == nil {
 		n.floorRefused = append(n.floorRefused, way)
 	}
@@ -119,26 +119,26 @@ func (c *charger) floorOrder(n *connector) (o order, due bool) {
 // floorForms are the ways to write a floor, in the order in which they are tried.
 func (o order) floorForms() []form {
 	units := slices.Clone(o.capabilities.Units)
-	taken, known := o.capabilities.Taken[takenKey(false)]
+	accepted, known := o.capabilities.Taken[formKey(false)]
 	if known {
-		units = append([]string{taken.Unit}, units...)
+		units = append([]string{accepted.Unit}, units...)
 	}
 
 	var all []form
-	for _, whole := range []bool{taken.Whole, true} {
+	for _, wholeAmps := range []bool{accepted.Whole, true} {
 		for _, unit := range units {
 			all = append(all, form{
 				Unit:      unit,
 				Purpose:   purposeTxDefault,
 				Connector: o.n.number,
-				Whole:     whole && unit == unitAmpere,
+				Whole:     wholeAmps && unit == unitAmpere,
 			})
 
-			if o.alone {
+			if o.singleConnector {
 				all = append(all, form{
 					Unit:    unit,
 					Purpose: purposeTxDefault,
-					Whole:   whole && unit == unitAmpere,
+					Whole:   wholeAmps && unit == unitAmpere,
 				})
 			}
 		}
@@ -147,13 +147,13 @@ func (o order) floorForms() []form {
 	return unique(all)
 }
 
-// floorKnown records that a connector was sent its floor, and whether it was accepted. If what
+// noteFloor records that a connector was sent its floor, and whether it was accepted. If what
 // it depends on has changed meanwhile, it is sent again.
-func (c *charger) floorKnown(n *connector, o order, there bool) {
+func (c *charger) noteFloor(n *connector, o order, installed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.floorSent = c.link == o.link && n.floorNo == o.floorNo
-	if there && n.floorSent {
+	n.floorSent = c.link == o.link && n.floorCount == o.floorCount
+	if installed && n.floorSent {
 		c.b.Log.Info(
 			"a charger has its floor",
 			"charger",
@@ -165,7 +165,7 @@ func (c *charger) floorKnown(n *connector, o order, there bool) {
 }
 
 // tail adds the floor to the end of a plan that replaces it on the charger.
-func (f *fitted) tail(o order) {
+func (f *profileFit) tail(o order) {
 	if o.floor == nil || !f.form.onFloor() || o.capabilities.Periods == 1 {
 		return
 	}
@@ -203,5 +203,5 @@ func (c *charger) dropFloor(n *connector) {
 // still to come. The caller holds mu.
 func (n *connector) lacksFloor() {
 	n.floorSent = false
-	n.floorNo++
+	n.floorCount++
 }

@@ -56,18 +56,18 @@ func (m *meter) addFlow(s sample) {
 // thinFlows merges the older half of the samples in pairs.
 func (m *meter) thinFlows() {
 	half := len(m.Flows) / 2
-	var kept []flow
+	var thinned []flow
 	for i := 1; i < half; i += 2 {
 		f := m.Flows[i]
 		f.Wh += m.Flows[i-1].Wh
 		f.Watts = (f.Watts + m.Flows[i-1].Watts) / 2
-		kept = append(kept, f)
+		thinned = append(thinned, f)
 	}
-	m.Flows = append(kept, m.Flows[half/2*2:]...)
+	m.Flows = append(thinned, m.Flows[half/2*2:]...)
 }
 
-// piece is a time over which a power is known.
-type piece struct {
+// flowPart is a time over which a power is known.
+type flowPart struct {
 	from  time.Time
 	to    time.Time
 	watts float64
@@ -75,8 +75,8 @@ type piece struct {
 
 // pieces computes what is known of the power between two instants from the samples. The first
 // sample after the beginning of a transaction counts for the time since then.
-func (m *meter) pieces(x conditions) []piece {
-	var all []piece
+func (m *meter) pieces(x conditions) []flowPart {
+	var all []flowPart
 	for i, f := range m.Flows {
 		var before flow
 		from := f.At.Add(-flowGap)
@@ -95,7 +95,7 @@ func (m *meter) pieces(x conditions) []piece {
 		switch {
 		case !known || !from.Before(f.At):
 		case f.Interval:
-			all = append(all, piece{from, f.At, f.Wh / f.At.Sub(from).Hours()})
+			all = append(all, flowPart{from, f.At, f.Wh / f.At.Sub(from).Hours()})
 		default:
 			all = append(all, meanPower(from, f.At, before.Watts, f.Watts, x)...)
 		}
@@ -110,12 +110,12 @@ func meanPower(
 	from, to time.Time,
 	before, after float64,
 	x conditions,
-) []piece {
+) []flowPart {
 	low, high := min(before, after), max(before, after)
-	mean := []piece{{from, to, (before + after) / 2}}
+	mean := []flowPart{{from, to, (before + after) / 2}}
 	on, off := false, false
 
-	var all []piece
+	var all []flowPart
 	for _, s := range x.allowed {
 		if s.To.Before(from) || s.From.After(to) {
 			continue
@@ -129,11 +129,11 @@ func meanPower(
 		on = on || s.Limit > 0
 		off = off || s.Limit == 0
 		if a, b := flex.Later(from, s.From), flex.Earlier(to, s.To); a.Before(b) {
-			all = append(all, piece{a, b, watts})
+			all = append(all, flowPart{a, b, watts})
 		}
 	}
 
-	_, covered := flowed(all, from, to)
+	_, covered := energyAndCoverage(all, from, to)
 	if on && off && covered == to.Sub(from) {
 		return all
 	}
@@ -151,10 +151,10 @@ func (m *meter) markBefore(at time.Time) (mark, bool) {
 	return m.Marks[i-1], true
 }
 
-// flowed returns the energy of the pieces from one instant to another, in Wh, and how much
+// energyAndCoverage returns the energy of the pieces from one instant to another, in Wh, and how much
 // of that time they cover.
-func flowed(
-	all []piece,
+func energyAndCoverage(
+	all []flowPart,
 	from, to time.Time,
 ) (float64, time.Duration) {
 	var (

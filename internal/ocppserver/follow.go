@@ -24,8 +24,8 @@ func newUpstream(ctx context.Context, c *charger) *upstream {
 	return u
 }
 
-// named reports whether the charger has a platform. The caller holds the charger's mu.
-func (u *upstream) named() bool {
+// hasPlatform reports whether the charger has a platform. The caller holds the charger's mu.
+func (u *upstream) hasPlatform() bool {
 	return u.url != ""
 }
 
@@ -52,24 +52,24 @@ func (u *upstream) follow(o chargerOptions) *link {
 		address = strings.TrimRight(o.upstream, "/") + "/" + u.c.id
 	}
 
-	moved := address != u.url
-	if !moved && o.upstreamPassword == u.password {
+	addressChanged := address != u.url
+	if !addressChanged && o.upstreamPassword == u.password {
 		return nil
 	}
-	if address == "" && u.owed() {
+	if address == "" && u.hasPending() {
 		return nil
 	}
 
 	u.url = address
 	u.password = o.upstreamPassword
-	u.addressNo++
+	u.addressCount++
 	u.down = false
 
 	if address == "" {
 		u.forget()
 		return u.link
 	}
-	if moved {
+	if addressChanged {
 		u.introduce()
 	}
 
@@ -79,8 +79,8 @@ func (u *upstream) follow(o chargerOptions) *link {
 	return u.link
 }
 
-// owed reports whether the platform is still to receive a transaction, or its end.
-func (u *upstream) owed() bool {
+// hasPending reports whether the platform is still to receive a transaction, or its end.
+func (u *upstream) hasPending() bool {
 	for _, n := range u.c.connectors {
 		if n.tx != 0 {
 			return true
@@ -93,11 +93,11 @@ func (u *upstream) owed() bool {
 // forget drops the limits of a platform that is not configured any more, so that they do not
 // limit the plan.
 func (u *upstream) forget() {
-	bounded := len(u.limits) > 0
+	hadLimits := len(u.limits) > 0
 	u.numbers = nil
 	u.limits = nil
-	if bounded {
-		u.planAgain()
+	if hadLimits {
+		u.requestPlan()
 	}
 
 	u.c.b.Log.Info("a charger has no platform any more", "charger", u.c.id)
@@ -128,16 +128,16 @@ func (u *upstream) introduce() {
 			continue
 		}
 
-		said := statusNotification{
+		status := statusNotification{
 			Connector: integer(number),
 			Error:     "NoError",
 			Status:    n.status,
 			At:        stamp{n.heard},
 		}
 
-		next := introduction{"StatusNotification", said}
+		next := introduction{"StatusNotification", status}
 		if ofStation(u.version) {
-			next.payload = said.station()
+			next.payload = status.station()
 		}
 		first = append(first, next)
 	}

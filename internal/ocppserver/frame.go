@@ -51,7 +51,7 @@ type link struct {
 	conn    *websocket.Conn
 	version string // the subprotocol
 	// must not block
-	take func(action string, payload json.RawMessage) (any, error)
+	handle func(action string, payload json.RawMessage) (any, error)
 	// when a call was answered, or an answer came late
 	after func()
 	// later reports that a call will be answered by reply; nil is that none is.
@@ -61,7 +61,7 @@ type link struct {
 	station *station
 
 	callSlot chan struct{} // held by the call under way
-	gone     chan struct{} // closed when the connection has ended
+	ended    chan struct{} // closed when the connection has ended
 
 	mu      sync.Mutex
 	last    int
@@ -89,7 +89,7 @@ func newLink(conn *websocket.Conn, callTime time.Duration) *link {
 		version:  conn.Subprotocol(),
 		callTime: callTime,
 		callSlot: make(chan struct{}, 1),
-		gone:     make(chan struct{}),
+		ended:    make(chan struct{}),
 	}
 }
 
@@ -111,7 +111,7 @@ func (l *link) ask(ctx context.Context, action string, in, out any) error {
 	select {
 	case l.callSlot <- struct{}{}:
 		defer func() { <-l.callSlot }()
-	case <-l.gone:
+	case <-l.ended:
 		return errLinkLost
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", action, ctx.Err())
@@ -132,16 +132,16 @@ func (l *link) ask(ctx context.Context, action string, in, out any) error {
 		}
 
 		return nil
-	case <-l.gone:
+	case <-l.ended:
 		return errLinkLost
 	case <-ctx.Done():
-		l.giveUp(id, answer)
+		l.abandon(id, answer)
 		return newUnanswered(action, answer, ctx.Err())
 	}
 }
 
-// giveUp stops waiting for an answer, and records where a late answer goes.
-func (l *link) giveUp(id string, answer chan reply) {
+// abandon stops waiting for an answer, and records where a late answer goes.
+func (l *link) abandon(id string, answer chan reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.id == id {
@@ -177,7 +177,7 @@ func (l *link) write(ctx context.Context, frame []any) error {
 
 // run reads until the connection ends, answering each call in turn.
 func (l *link) run(ctx context.Context) error {
-	defer close(l.gone)
+	defer close(l.ended)
 
 	for {
 		_, b, err := l.conn.Read(ctx)
@@ -254,7 +254,7 @@ func (l *link) answer(
 		return nil
 	}
 
-	result, err := l.take(action, payload)
+	result, err := l.handle(action, payload)
 	if err := l.reply(ctx, id, result, err); err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func (l *link) watch(ctx context.Context, every time.Duration) {
 
 	for {
 		select {
-		case <-l.gone:
+		case <-l.ended:
 			return
 		case <-ctx.Done():
 			return

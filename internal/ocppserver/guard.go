@@ -66,8 +66,8 @@ func (g *guesses) add(p pace, now time.Time) {
 	g.count++
 }
 
-// of returns what is known of an address. The caller has the lock.
-func (g *guard) of(addr string, now time.Time) *visits {
+// visitsOf returns what is known of an address. The caller has the lock.
+func (g *guard) visitsOf(addr string, now time.Time) *visits {
 	v := g.addresses[addr]
 	if v == nil {
 		if len(g.addresses) >= addressesMax {
@@ -117,9 +117,9 @@ func (g *guard) forgetGuesses(now time.Time) {
 	}
 }
 
-// mayTry reports whether a charger's password from that address is checked. An address that
+// mayGuess reports whether a charger's password from that address is checked. An address that
 // proved the right one before is always checked, however many others there fail.
-func (g *guard) mayTry(from guess, shown bool, now time.Time) bool {
+func (g *guard) mayGuess(from guess, hasCertificate bool, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
@@ -131,7 +131,7 @@ func (g *guard) mayTry(from guess, shown bool, now time.Time) bool {
 	}
 
 	v := g.addresses[from.addr]
-	if v == nil || shown {
+	if v == nil || hasCertificate {
 		return true
 	}
 
@@ -140,12 +140,12 @@ func (g *guard) mayTry(from guess, shown bool, now time.Time) bool {
 	return v.count < widePace.most
 }
 
-// guessed counts a wrong password.
-func (g *guard) guessed(from guess, now time.Time) {
+// noteGuess counts a wrong password.
+func (g *guard) noteGuess(from guess, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	g.of(from.addr, now).add(widePace, now)
+	g.visitsOf(from.addr, now).add(widePace, now)
 
 	w := g.wrong[from]
 	if w == nil {
@@ -168,7 +168,7 @@ func (g *guard) enter(addr string, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	v := g.of(addr, now)
+	v := g.visitsOf(addr, now)
 	if v.open >= strangersMax {
 		return false
 	}
@@ -181,5 +181,5 @@ func (g *guard) enter(addr string, now time.Time) bool {
 func (g *guard) leave(addr string, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.of(addr, now).open--
+	g.visitsOf(addr, now).open--
 }

@@ -15,19 +15,19 @@ const (
 	unansweredMax = 16
 )
 
-// unanswered is the error of a call that was not answered in time. Its answer may still come.
-type unanswered struct {
+// lateReply is the error of a call that was not answered in time. Its answer may still come.
+type lateReply struct {
 	action string
-	why    error
+	cause  error
 	answer chan reply // has room for it
 	// read reads a result in the form of OCPP 1.6
 	read func(result json.RawMessage, out any) error
 }
 
-func newUnanswered(action string, answer chan reply, why error) *unanswered {
-	return &unanswered{
+func newUnanswered(action string, answer chan reply, reason error) *lateReply {
+	return &lateReply{
 		action: action,
-		why:    why,
+		cause:  reason,
 		answer: answer,
 		read: func(result json.RawMessage, out any) error {
 			return json.Unmarshal(result, out)
@@ -35,12 +35,12 @@ func newUnanswered(action string, answer chan reply, why error) *unanswered {
 	}
 }
 
-func (u *unanswered) Error() string { return fmt.Sprintf("%s: %v", u.action, u.why) }
+func (u *lateReply) Error() string { return fmt.Sprintf("%s: %v", u.action, u.cause) }
 
-func (u *unanswered) Unwrap() error { return u.why }
+func (u *lateReply) Unwrap() error { return u.cause }
 
 // into reads an answer as link.call does.
-func (u *unanswered) into(r reply, out any) error {
+func (u *lateReply) into(r reply, out any) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -49,14 +49,14 @@ func (u *unanswered) into(r reply, out any) error {
 }
 
 // wait waits for the late answer as long as it counts. Only one caller may.
-func (u *unanswered) wait(ctx context.Context, l *link, out any) error {
+func (u *lateReply) wait(ctx context.Context, l *link, out any) error {
 	timer := time.NewTimer(lateTime)
 	defer timer.Stop()
 
 	select {
 	case r := <-u.answer:
 		return u.into(r, out)
-	case <-l.gone:
+	case <-l.ended:
 		return errLinkLost
 	case <-ctx.Done():
 	case <-timer.C:
@@ -68,7 +68,7 @@ func (u *unanswered) wait(ctx context.Context, l *link, out any) error {
 // readAs has the late answer of a call in another form than OCPP 1.6's be read by plain. It
 // returns the call's error.
 func readAs[T, P any](err error, plain func(T) P) error {
-	if u, ok := errors.AsType[*unanswered](err); ok {
+	if u, ok := errors.AsType[*lateReply](err); ok {
 		u.read = func(result json.RawMessage, out any) error {
 			var m T
 			err := json.Unmarshal(result, &m)
@@ -83,9 +83,9 @@ func readAs[T, P any](err error, plain func(T) P) error {
 
 // lateAnswer is what is done with the answer to a call if it comes before an instant.
 type lateAnswer struct {
-	*unanswered
-	until time.Time
-	then  func(ctx context.Context, answer func(out any) error) error
+	*lateReply
+	until  time.Time
+	handle func(ctx context.Context, answer func(out any) error) error
 }
 
 // ifLate makes the worker process the answer to a call that timed out, if it still comes.
@@ -93,7 +93,7 @@ func (c *charger) ifLate(
 	err error,
 	then func(ctx context.Context, answer func(out any) error) error,
 ) {
-	u, ok := errors.AsType[*unanswered](err)
+	u, ok := errors.AsType[*lateReply](err)
 	if !ok {
 		return
 	}
@@ -101,21 +101,21 @@ func (c *charger) ifLate(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	c.unanswered = append(c.unanswered, lateAnswer{u, c.b.Now().Add(lateTime), then})
-	if len(c.unanswered) > unansweredMax {
-		c.unanswered = c.unanswered[1:]
+	c.lateAnswers = append(c.lateAnswers, lateAnswer{u, c.b.Now().Add(lateTime), then})
+	if len(c.lateAnswers) > unansweredMax {
+		c.lateAnswers = c.lateAnswers[1:]
 	}
 }
 
 // takeLate processes the answers that came late.
 func (c *charger) takeLate(ctx context.Context) error {
 	c.mu.Lock()
-	all := c.unanswered
-	c.unanswered = nil
+	all := c.lateAnswers
+	c.lateAnswers = nil
 	c.mu.Unlock()
 
-	var again error
-	var still []lateAnswer
+	var errs error
+	var remaining []lateAnswer
 	for _, a := range all {
 		select {
 		case r := <-a.answer:
@@ -126,27 +126,27 @@ func (c *charger) takeLate(ctx context.Context) error {
 				"action",
 				a.action,
 			)
-			err := a.then(ctx, func(out any) error { return a.into(r, out) })
-			again = errors.Join(again, err)
+			err := a.handle(ctx, func(out any) error { return a.into(r, out) })
+			errs = errors.Join(errs, err)
 
 		default:
 			if c.b.Now().Before(a.until) {
-				still = append(still, a)
+				remaining = append(remaining, a)
 			}
 		}
 	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unanswered = append(still, c.unanswered...)
+	c.lateAnswers = append(remaining, c.lateAnswers...)
 
-	return again
+	return errs
 }
 
 // setLate takes up the late answer to a profile in one form. One that was accepted counts as
 // if it had been in time, even if its delivery is known to have failed; a form that was
 // refused is not tried again.
-func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(out any) error) error {
+func (c *charger) setLate(ctx context.Context, o order, f profileFit, answer func(out any) error) error {
 	var s statusAnswer
 	took, notAtAll, err := profileAnswer(&s, answer(&s))
 	if err != nil {
@@ -159,15 +159,15 @@ func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(ou
 	// Otherwise it is sent again for another reason, or was accepted meanwhile.
 	current := false
 	c.finish(o.n, o.p, func() {
-		current = o.p.again == o.again && o.n.tx == o.tx && o.p.sent.steps == nil
+		current = o.p.resendCount == o.resendCount && o.n.tx == o.tx && o.p.sent.steps == nil
 		if !current {
 			return
 		}
 
-		o.p.over = false
+		o.p.isOver = false
 		o.p.tries = 0
 		if !took {
-			o.p.refused = append(o.p.refused, f.form)
+			o.p.refusedForms = append(o.p.refusedForms, f.form)
 		}
 		if notAtAll {
 			o.p.unknown++
@@ -179,21 +179,21 @@ func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(ou
 
 	c.remember(f.form, o.tx != 0)
 
-	return c.accepted(ctx, o, f)
+	return c.noteAccepted(ctx, o, f)
 }
 
 // confirmLate takes up the late answer to what a charger will do: the plan must still be the
 // same, and in the same step.
-func (c *charger) confirmLate(o order, f fitted, s compositeSchedule) {
+func (c *charger) confirmLate(o order, f profileFit, s compositeSchedule) {
 	before, _ := f.limitAt(o.now)
 	now, runs := f.limitAt(c.b.Now())
 	same := false
 	c.finish(o.n, o.p, func() {
-		same = o.p.again == o.again && o.p.sentAt.Equal(o.now)
+		same = o.p.resendCount == o.resendCount && o.p.sentAt.Equal(o.now)
 	})
 
 	if runs && same && before == now {
-		c.confirmed(o, f, s)
+		c.noteConfirmed(o, f, s)
 	}
 }
 
@@ -209,7 +209,7 @@ func (c *charger) configureLate(l *link, conf configuration) {
 	c.noteCapabilities(conf)
 	for _, n := range c.connectors {
 		if n.want != nil && n.want.sent.steps == nil {
-			n.sendAgain()
+			n.resendProfile()
 		}
 	}
 }

@@ -67,7 +67,7 @@ func newSlow(t *testing.T, version string, answers func(action string, payload [
 		defer close(held)
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{version}})
 		if err == nil {
-			c.hold(ctx, conn)
+			c.serveLink(ctx, conn)
 		}
 	})}
 
@@ -130,7 +130,7 @@ func (s *slow) read(ctx context.Context, conn *websocket.Conn) {
 }
 
 // wants gives the charger a plan: 7.4 kW from now on.
-func (s *slow) wants() *wanted {
+func (s *slow) wants() *pushTarget {
 	now := time.Now()
 	profile, err := ocpp.FromLimits(flex.AssetID(s.n.asset.ID), []flex.Step{{
 		Span: flex.Span{From: now.Truncate(time.Minute), To: now.Truncate(time.Minute).Add(4 * time.Hour)}, Limit: 7400,
@@ -139,7 +139,7 @@ func (s *slow) wants() *wanted {
 		s.Fatal(err)
 	}
 
-	s.n.want = &wanted{event: client.EventID{1}, profile: profile}
+	s.n.want = &pushTarget{event: client.EventID{1}, profile: profile}
 
 	return s.n.want
 }
@@ -179,25 +179,25 @@ func TestLate_Profile(t *testing.T) {
 					for range x.rounds {
 						_ = s.apply(t.Context(), s.n)
 					}
-					if p.sent.steps != nil || p.over != (x.rounds == triesMax) {
-						t.Fatalf("before its answer it is over: %v, sent: %v", p.over, p.sent.steps)
+					if p.sent.steps != nil || p.isOver != (x.rounds == triesMax) {
+						t.Fatalf("before its answer it is over: %v, sent: %v", p.isOver, p.sent.steps)
 					}
 
 					time.Sleep(15 * time.Second)
 					synctest.Wait()
 					s.round()
-					if p.sent.steps == nil || p.over || p.sentAt.After(time.Now().Add(-s.after)) {
-						t.Errorf("after its answer it is over: %v, sent: %v at %v", p.over, p.sent.steps, p.sentAt)
+					if p.sent.steps == nil || p.isOver || p.sentAt.After(time.Now().Add(-s.after)) {
+						t.Errorf("after its answer it is over: %v, sent: %v at %v", p.isOver, p.sent.steps, p.sentAt)
 					}
-					if !slices.Equal(s.said(), x.want) || s.capabilities.Taken[takenKey(false)].Purpose != purposeTxDefault {
+					if !slices.Equal(s.said(), x.want) || s.capabilities.Taken[formKey(false)].Purpose != purposeTxDefault {
 						t.Errorf("flexd is told %v, and the form is %+v", s.said(), s.capabilities.Taken)
 					}
 
-					if _, follows := s.look(s.n); follows {
+					if _, follows := s.inspect(s.n); follows {
 						t.Error("it is compared outside of a transaction")
 					}
 					s.n.tx = 7
-					if _, follows := s.look(s.n); !follows {
+					if _, follows := s.inspect(s.n); !follows {
 						t.Error("it is not compared with its plan")
 					}
 				})
@@ -237,7 +237,7 @@ func TestLate_Forms(t *testing.T) {
 					}
 				}
 				if !slices.Equal(s.said(), []client.CallbackStatus{x.want}) || len(s.asked) > x.most {
-					t.Errorf("flexd is told %v after %d profiles, of which %d were refused late", s.said(), len(s.asked), len(p.refused))
+					t.Errorf("flexd is told %v after %d profiles, of which %d were refused late", s.said(), len(s.asked), len(p.refusedForms))
 				}
 			})
 		})
@@ -249,7 +249,7 @@ func TestLate_Forms(t *testing.T) {
 func TestLate_Superseded(t *testing.T) {
 	for name, change := range map[string]func(*slow){
 		"a newer plan":  func(s *slow) { s.wants() },
-		"a transaction": func(s *slow) { s.n.tx = 9; s.n.sendAgain() },
+		"a transaction": func(s *slow) { s.n.tx = 9; s.n.resendProfile() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestLate_TooLate(t *testing.T) {
 		time.Sleep(s.after)
 		synctest.Wait()
 		_ = s.takeLate(t.Context())
-		if p.sent.steps != nil || len(s.unanswered) > 0 {
+		if p.sent.steps != nil || len(s.lateAnswers) > 0 {
 			t.Errorf("an answer counts after %v", s.after)
 		}
 
@@ -290,8 +290,8 @@ func TestLate_TooLate(t *testing.T) {
 			var out statusAnswer
 			s.ifLate(s.link.call(t.Context(), "Reset", empty{}, &out), nil)
 		}
-		if len(s.unanswered) != unansweredMax || len(s.link.late) != unansweredMax {
-			t.Errorf("%d and %d calls are remembered", len(s.unanswered), len(s.link.late))
+		if len(s.lateAnswers) != unansweredMax || len(s.link.late) != unansweredMax {
+			t.Errorf("%d and %d calls are remembered", len(s.lateAnswers), len(s.link.late))
 		}
 	})
 }

@@ -61,7 +61,7 @@ func (u *upstream) setProfile(
 
 	u.c.mu.Lock()
 	m.Profile.Transaction = u.inwardNumber(m.Profile.Transaction)
-	kept := platformProfile{m.Connector, u.c.b.Now(), m.Profile}
+	profile := platformProfile{m.Connector, u.c.b.Now(), m.Profile}
 	m.Profile.StackLevel = u.levelBelow(m.Profile.StackLevel)
 	m.Profile.ID = u.ownID(m.Profile.ID)
 	u.c.mu.Unlock()
@@ -73,7 +73,7 @@ func (u *upstream) setProfile(
 		}
 	}
 
-	u.limit(kept)
+	u.limit(profile)
 
 	return statusAnswer{accepted}, nil
 }
@@ -84,8 +84,8 @@ func (u *upstream) setProfile(
 func (u *upstream) awaitLevels(ctx context.Context) error {
 	late := time.NewTimer(u.c.b.Timing.Call)
 	defer late.Stop()
-	look := time.NewTicker(levelsEvery)
-	defer look.Stop()
+	ticker := time.NewTicker(levelsEvery)
+	defer ticker.Stop()
 
 	for {
 		u.c.mu.Lock()
@@ -96,7 +96,7 @@ func (u *upstream) awaitLevels(ctx context.Context) error {
 		}
 
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-late.C:
 			return &callError{codeInternal, "the charger has not yet said which profiles it takes"}
 		case <-ctx.Done():
@@ -112,26 +112,26 @@ func isAccepted(out json.RawMessage) bool {
 }
 
 // limit keeps a profile of the platform's, in the place of one of its id or level.
-func (u *upstream) limit(kept platformProfile) {
+func (u *upstream) limit(profile platformProfile) {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
 	// A TxProfile without a transaction is of the one that runs: with it the charger forgets it.
-	unnamed := kept.Profile.Purpose == purposeTx && kept.Profile.Transaction == 0
-	if n := u.c.connectors[kept.Connector]; n != nil && unnamed {
-		kept.Profile.Transaction = n.tx
+	anyTransaction := profile.Profile.Purpose == purposeTx && profile.Profile.Transaction == 0
+	if n := u.c.connectors[profile.Connector]; n != nil && anyTransaction {
+		profile.Profile.Transaction = n.tx
 	}
 
 	u.limits = slices.DeleteFunc(u.limits, func(o platformProfile) bool {
-		same := o.Connector == kept.Connector &&
-			o.Profile.Purpose == kept.Profile.Purpose
-		return same && o.Profile.StackLevel == kept.Profile.StackLevel ||
-			o.Profile.ID == kept.Profile.ID
+		same := o.Connector == profile.Connector &&
+			o.Profile.Purpose == profile.Profile.Purpose
+		return same && o.Profile.StackLevel == profile.Profile.StackLevel ||
+			o.Profile.ID == profile.Profile.ID
 	})
 
-	u.limits = append(u.limits, kept)
+	u.limits = append(u.limits, profile)
 	u.limits = u.limits[max(0, len(u.limits)-limitsMax):]
-	u.planAgain()
+	u.requestPlan()
 }
 
 // bindLimits assigns the platform's TxProfiles that came while no transaction ran to the one
@@ -142,8 +142,8 @@ func (c *charger) bindLimits(n *connector) {
 	}
 
 	for i, p := range c.up.limits {
-		unnamed := p.Profile.Purpose == purposeTx && p.Profile.Transaction == 0
-		if unnamed && p.Connector == n.number {
+		anyTransaction := p.Profile.Purpose == purposeTx && p.Profile.Transaction == 0
+		if anyTransaction && p.Connector == n.number {
 			c.up.limits[i].Profile.Transaction = n.tx
 		}
 	}
@@ -164,8 +164,8 @@ func (u *upstream) levelBelow(level int) int {
 // caller holds mu.
 func (u *upstream) ownID(id int) int {
 	for _, n := range u.c.connectors {
-		ours := n.want != nil && int(n.want.profile.ID) == id
-		if ours || id == floorID+n.number {
+		isOwn := n.want != nil && int(n.want.profile.ID) == id
+		if isOwn || id == floorID+n.number {
 			return id ^ 1<<29
 		}
 	}
@@ -183,14 +183,14 @@ func (u *upstream) inwardNumber(tx int) int {
 	return tx
 }
 
-// planAgain makes flexd's profiles be sent once more, within what the platform allows now. The
+// requestPlan makes flexd's profiles be sent once more, within what the platform allows now. The
 // caller holds mu.
-func (u *upstream) planAgain() {
+func (u *upstream) requestPlan() {
 	for _, n := range u.c.connectors {
-		n.sendAgain()
+		n.resendProfile()
 		n.lacksFloor()
 	}
-	u.c.keep()
+	u.c.saveState()
 	u.c.wake()
 }
 
@@ -208,11 +208,11 @@ func (f profileFilter) names(p platformProfile) bool {
 		return p.Profile.ID == *f.ID
 	}
 
-	elsewhere := f.Connector != nil && *f.Connector != p.Connector
-	other := f.Purpose != "" && f.Purpose != p.Profile.Purpose
+	otherConnector := f.Connector != nil && *f.Connector != p.Connector
+	otherProfile := f.Purpose != "" && f.Purpose != p.Profile.Purpose
 	higher := f.Level != nil && *f.Level != p.Profile.StackLevel
 
-	return !elsewhere && !other && !higher
+	return !otherConnector && !otherProfile && !higher
 }
 
 // clearProfile passes on that profiles are to be cleared.
@@ -247,7 +247,7 @@ func (u *upstream) clear(
 
 	before := len(u.limits)
 	u.limits = slices.DeleteFunc(u.limits, f.names)
-	u.planAgain()
+	u.requestPlan()
 
 	if err == nil && len(u.limits) < before {
 		return statusAnswer{accepted}, nil
@@ -328,11 +328,11 @@ func (u *upstream) limitAt(
 	for _, purpose := range []string{purposeTx, purposeTxDefault} {
 		level := -1
 		for _, p := range u.limits {
-			here := p.Connector == n.number || p.Connector == 0
-			of := p.Profile.Purpose == purpose &&
+			covers := p.Connector == n.number || p.Connector == 0
+			matches := p.Profile.Purpose == purpose &&
 				(p.Profile.Transaction == 0 || p.Profile.Transaction == n.tx)
 			l, speaks := p.at(n, phases, at)
-			counts := here && of
+			counts := covers && matches
 			higher := p.Profile.StackLevel > level
 
 			if speaks && counts && higher {

@@ -26,7 +26,7 @@ func (c *charger) subprotocols() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if c.up.named() {
+	if c.up.hasPlatform() {
 		return subprotocols
 	}
 
@@ -96,7 +96,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	c.hold(b.ctx, conn)
+	c.serveLink(b.ctx, conn)
 }
 
 // admit decides whether a charger may connect, and answers it if it may not. A charger without
@@ -108,7 +108,7 @@ func (b *Bridge) admit(
 ) (withPassword, ok bool) {
 	addr := b.TrustedProxies.Client(r)
 	from := guess{addr, id}
-	if !hasCertificate(r) && !b.guard.mayTry(from, b.wasProved(id), b.Now()) {
+	if !hasCertificate(r) && !b.guard.mayGuess(from, b.wasProved(id), b.Now()) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many wrong passwords", http.StatusTooManyRequests)
 		return false, false
@@ -138,7 +138,7 @@ func (b *Bridge) admit(
 		return false, false
 	}
 
-	b.guard.guessed(from, b.Now())
+	b.guard.noteGuess(from, b.Now())
 	b.Log.Warn(
 		"a charger was refused: wrong or missing password",
 		"charger",
@@ -157,17 +157,17 @@ func (b *Bridge) admit(
 // charger is known.
 func (b *Bridge) proves(id string, r *http.Request) bool {
 	if hasCertificate(r) {
-		return certified(r, id)
+		return hasCertificateFor(r, id)
 	}
 
 	want, known := b.secretOf(id)
 	if !known {
-		want = b.nobody
+		want = b.dummySecret
 	}
 
-	user, given, _ := r.BasicAuth()
+	user, hasPassword, _ := r.BasicAuth()
 
-	return want.matches(given) && known && user == id
+	return want.matches(hasPassword) && known && user == id
 }
 
 // hasCertificate reports whether a charger showed a certificate that an authority of the
@@ -275,7 +275,7 @@ func (b *Bridge) leave(c *charger) {
 		return
 	}
 
-	if c.connections == 0 && !c.ours() {
+	if c.connections == 0 && !c.isOwn() {
 		delete(b.chargers, c.id)
 		c.stop()
 		b.dropState(c.id)
@@ -305,7 +305,7 @@ func (c *charger) setPassword(r *http.Request) {
 // false if the charger's worker has failed: the charger must connect again.
 func (c *charger) connected(l *link) bool {
 	c.mu.Lock()
-	if c.broken {
+	if c.aborted {
 		c.mu.Unlock()
 		return false
 	}
@@ -328,17 +328,17 @@ func (c *charger) connected(l *link) bool {
 	return true
 }
 
-// hold serves a connection until it ends. It replaces the previous one, which may be dead
+// serveLink serves a connection until it ends. It replaces the previous one, which may be dead
 // without either side having noticed.
-func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
+func (c *charger) serveLink(ctx context.Context, conn *websocket.Conn) {
 	l := newLink(conn, c.b.Timing.Call)
-	l.take, l.after = c.take, c.wake
+	l.handle, l.after = c.handleCall, c.wake
 	l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
 		return c.passUp(l, id, action, payload)
 	}
 
 	if ofStation(l.version) {
-		l.take = c.takeStation
+		l.handle = c.takeStation
 		l.station = &station{c, l.ask}
 	}
 

@@ -7,18 +7,18 @@ import (
 	"flexd/internal/flex"
 )
 
-// edgeWait is how long after a half-hour's edge a meter value of it is waited for before the
-// charger is asked for one.
+// edgeWait is how long after a half-hour's end the bridge waits for the charger's own meter
+// value, before it requests one.
 const edgeWait = 3 * time.Second
 
-// measure processes the samples that came, and queues readings of the energy that they give.
+// measure processes the new samples, and queues the energy readings that follow from them.
 func (c *charger) measure(_ context.Context, n *connector) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	now := c.b.Now()
 	if n.asset.ID.IsZero() {
-		if !n.lookAt.IsZero() { // flexd has no such asset
+		if !n.nextQuery.IsZero() { // flexd has no such asset
 			n.pending = nil
 		}
 
@@ -39,9 +39,9 @@ func (c *charger) measure(_ context.Context, n *connector) error {
 	pending := n.pending
 	n.pending = nil
 	for _, s := range pending {
-		why := n.meter.add(s, x.power)
-		if why != "" {
-			c.unread(n, why)
+		reason := n.meter.add(s, x.power)
+		if reason != "" {
+			c.logUnreadable(n, reason)
 			continue
 		}
 
@@ -77,8 +77,8 @@ func (c *charger) measure(_ context.Context, n *connector) error {
 	return nil
 }
 
-// passRegister queues a reading of a register every few minutes. flexd refuses one that falls,
-// so a register that restarts with each transaction is not sent.
+// passRegister queues a reading of the register every few minutes. flexd refuses a register
+// that falls, so one that restarts with each transaction is not sent.
 func (c *charger) passRegister(n *connector, s sample) {
 	m := &n.meter
 	k := mark{At: s.At, Wh: s.Value}
@@ -90,7 +90,7 @@ func (c *charger) passRegister(n *connector, s sample) {
 	i := m.index(k.At)
 	if i == len(m.Marks) || !m.Marks[i].At.Equal(k.At) ||
 		m.Marks[i].Wh != k.Wh {
-		return // it did not stay
+		return // the mark was not inserted, or was deleted again
 	}
 
 	m.Passed = k
@@ -103,7 +103,7 @@ func (c *charger) passRegister(n *connector, s sample) {
 	})
 }
 
-// askMeter asks a charger for its meter at the half-hour, if it sent nothing of its own.
+// askMeter requests a meter value at the half-hour, if the charger sent none by itself.
 func (c *charger) askMeter(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	now := c.b.Now()
@@ -128,7 +128,7 @@ func (c *charger) askMeter(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// trigger asks a charger for a connector's meter, unless it does not know the question.
+// trigger requests a meter value for a connector, unless the charger does not support that.
 func (c *charger) trigger(ctx context.Context, l *link, n *connector) {
 	c.mu.Lock()
 	off := c.settings.NoTrigger
@@ -161,7 +161,7 @@ func (c *charger) trigger(ctx context.Context, l *link, n *connector) {
 	}
 }
 
-// allow notes what the connector is allowed from now on, for as long as samples are kept.
+// allow records the limits of the connector from now on, for as long as samples are stored.
 func (n *connector) allow(steps []flex.Step, now time.Time) {
 	var all []flex.Step
 	for _, s := range n.allowed {
@@ -173,7 +173,7 @@ func (n *connector) allow(steps []flex.Step, now time.Time) {
 
 	for _, s := range steps {
 		s.From = flex.Later(s.From, now)
-		s.Limit = max(0, s.Limit) // what a car gives is no part of what it takes
+		s.Limit = max(0, s.Limit) // discharging is not part of the charging limits
 		if s.From.Before(s.To) {
 			all = append(all, s)
 		}

@@ -50,7 +50,7 @@ func (l *list[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]T)(l))
 }
 
-// What a charger says.
+// Requests from a charger, in OCPP 1.6.
 type (
 	bootNotification struct {
 		Vendor   string `json:"chargePointVendor"`
@@ -99,7 +99,7 @@ type (
 	}
 )
 
-// What a charger is answered.
+// Answers to a charger's requests.
 type (
 	bootAnswer struct {
 		Status   string `json:"status"`
@@ -125,7 +125,7 @@ type (
 	empty struct{}
 )
 
-// What a charger is asked.
+// Requests to a charger, and its answers.
 type (
 	getConfiguration struct {
 		Keys []string `json:"key"`
@@ -188,7 +188,7 @@ type (
 	}
 )
 
-// The words of OCPP 1.6 that decide something here.
+// Values of OCPP 1.6 that the bridge's decisions depend on.
 const (
 	accepted = "Accepted"
 	rejected = "Rejected"

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// meterWindow is how long samples are kept, so that later ones may come before them.
+	// meterWindow is how long samples are stored. Within it, samples may arrive out of order.
 	meterWindow = 24 * time.Hour
-	// meterGap is the longest time between two samples over which the energy is taken to
-	// have flowed evenly, if nothing says better.
+	// meterGap is the longest time between two samples over which even power is assumed, if
+	// nothing more is known.
 	meterGap = flex.HalfHour
-	// meterIdle is the longest time over which a register that did not move makes half-hours
+	// meterIdle is the longest time over which an unchanged register counts as half-hours
 	// without energy.
 	meterIdle = 7 * 24 * time.Hour
-	// recentTime is how long every sample is kept, to know the power by.
+	// recentTime is how long every sample is stored, so that the present power can be computed.
 	recentTime = 5 * time.Minute
-	// registerEvery is how far apart registers are passed on.
+	// registerEvery is the least time between two registers that are passed on.
 	registerEvery = 5 * time.Minute
-	// registerMax is the highest register that is read, in Wh.
+	// registerMax is the highest register that is accepted, in Wh.
 	registerMax = 1e11
-	// anyPower is the most that a charger gives whose power flexd does not know, in W.
+	// anyPower bounds the power of a charger whose rating flexd does not know, in W.
 	anyPower = 400_000
-	// excess is how far the energy between two samples may lie above power times time.
+	// excess is the factor by which the energy between two samples may exceed power times time.
 	excess = 1.1
-	// clockSlack is how far the stamps of two samples may be off between them.
+	// clockSlack is the largest assumed error of the time between two samples' stamps.
 	clockSlack = 2 * time.Second
-	// doubtfulMax is how many samples are kept that contradict those before them.
+	// doubtfulMax is the most stored samples that contradict those before them.
 	doubtfulMax = 8
 )
 
-// mark is a register as it was read once, in Wh.
+// mark is one reading of a register, in Wh.
 type mark struct {
 	At    time.Time `json:"at"`
 	Wh    float64   `json:"wh"`
@@ -46,42 +46,42 @@ type mark struct {
 	Restarted bool `json:"anew,omitempty"`
 }
 
-// tolerance is what two registers may differ by and mean the same: meterStart and meterStop
-// are whole Wh where the others have decimals.
+// tolerance is the difference up to which two readings count as equal: meterStart and meterStop
+// are whole Wh, while samples have decimals.
 func tolerance(a, b mark) float64 { return max(1, a.Step, b.Step) }
 
-// meter follows a connector's energy and cuts it at the half-hours. Samples may come in any
-// order. The zero value knows nothing.
+// meter collects a connector's energy samples and divides the energy into half-hours. Samples may
+// come in any order. The zero value has no samples.
 type meter struct {
 	// by time, no two at one instant
 	Marks []mark `json:"marks,omitempty"`
 	Flows []flow `json:"flows,omitempty"` // by time
-	// contradict the marks, in order of arrival
+	// marks that contradict the others, in order of arrival
 	Doubtful []mark `json:"doubtful,omitempty"`
-	// of the source that the marks are of
+	// rank of the source of the marks
 	Rank       int  `json:"rank,omitempty"`
 	PerSession bool `json:"per_session,omitempty"`
 	// half-hours that were passed on, in Wh, by their start
 	Done map[int64]float64 `json:"done,omitempty"`
 	// the last register that was passed on
 	Passed mark `json:"passed,omitzero"`
-	// half-hours that are held back, and why
+	// half-hours that are not passed on, and the reason
 	Held map[int64]string `json:"held,omitempty"`
 
-	dirty bool      // something came since the half-hours were last cut
-	since time.Time // of it, the earliest that may change a half-hour
+	dirty bool      // samples came since the half-hours were last computed
+	since time.Time // from here on half-hours may have changed
 }
 
-// conditions are what is known of a connector beside its samples.
+// conditions are the known facts about a connector other than its samples.
 type conditions struct {
-	// the most that it gives, in W; anyPower if that is not known
+	// the connector's rated power in W; anyPower if it is not known
 	power   float64
-	allowed []flex.Step // what it was allowed, without a gap
+	allowed []flex.Step // the limits that it was given, without a gap
 	idle    bool        // no transaction runs now
 	now     time.Time
 }
 
-// add takes a sample. If it is kept back, why says what is wrong with it.
+// add adds a sample. If the sample is not used, it returns the reason.
 func (m *meter) add(s sample, limit float64) string {
 	if s.Quantity == power && s.Value > limit*excess {
 		return fmt.Sprintf(
@@ -100,7 +100,7 @@ func (m *meter) add(s sample, limit float64) string {
 		return "the register is what a meter shows that cannot be read"
 	}
 
-	if !m.ranked(s.Rank) {
+	if !m.usesSource(s.Rank) {
 		return ""
 	}
 
@@ -112,9 +112,9 @@ func (m *meter) add(s sample, limit float64) string {
 		End:   s.End,
 	}
 
-	var why string
-	if !m.take(k, limit) {
-		why = fmt.Sprintf(
+	var reason string
+	if !m.addMark(k, limit) {
+		reason = fmt.Sprintf(
 			"a register of %.3f kWh contradicts those before and after it",
 			k.Wh/1000,
 		)
@@ -125,11 +125,12 @@ func (m *meter) add(s sample, limit float64) string {
 
 	m.trim()
 
-	return why
+	return reason
 }
 
-// ranked reports whether a source is the one that is followed. A better one replaces it.
-func (m *meter) ranked(rank int) bool {
+// usesSource reports whether a source's readings are used. A source of a lower number is better: it
+// replaces the current one, and its marks.
+func (m *meter) usesSource(rank int) bool {
 	if rank == rankSession {
 		return true
 	}
@@ -145,8 +146,9 @@ func (m *meter) ranked(rank int) bool {
 	return rank == m.Rank
 }
 
-// take puts a mark where it belongs, or keeps it among the doubtful ones.
-func (m *meter) take(k mark, power float64) bool {
+// addMark inserts a mark in order of time. One that contradicts the others is stored as doubtful;
+// then it returns false.
+func (m *meter) addMark(k mark, power float64) bool {
 	i, at := slices.BinarySearchFunc(m.Marks, k, func(a, b mark) int {
 		return a.At.Compare(b.At)
 	})
@@ -178,7 +180,7 @@ func (m *meter) take(k mark, power float64) bool {
 	return false
 }
 
-// merge joins two marks of one instant.
+// merge combines two marks of the same instant.
 func (m *meter) merge(i int, k mark) bool {
 	old := &m.Marks[i]
 	if math.Abs(old.Wh-k.Wh) > tolerance(*old, k) {
@@ -196,7 +198,7 @@ func (m *meter) merge(i int, k mark) bool {
 	return true
 }
 
-// touch notes that half-hours since an instant may be other than they were.
+// touch notes that half-hours from an instant on may have changed.
 func (m *meter) touch(at time.Time) {
 	if !m.dirty || at.Before(m.since) {
 		m.since = at
@@ -207,13 +209,13 @@ func (m *meter) touch(at time.Time) {
 func (m *meter) insert(i int, k mark) {
 	m.Marks = slices.Insert(m.Marks, i, k)
 	m.touch(m.Marks[max(0, i-1)].At)
-	// What was doubted and is not later than a mark that fits was wrong.
+	// A doubtful mark that is not later than a consistent one was wrong.
 	m.Doubtful = slices.DeleteFunc(m.Doubtful, func(d mark) bool {
 		return !d.At.After(k.At)
 	})
 }
 
-// fits reports whether a mark can stand before the i-th one.
+// fits reports whether a mark is consistent with the marks on both sides of place i.
 func (m *meter) fits(i int, k mark, power float64) bool {
 	if i > 0 && !possible(m.Marks[i-1], k, power) {
 		return false
@@ -221,24 +223,24 @@ func (m *meter) fits(i int, k mark, power float64) bool {
 	return m.fitsBefore(i, k, power)
 }
 
-// fitsBefore reports whether the i-th mark can come after a mark.
+// fitsBefore reports whether a mark is consistent with the i-th one after it.
 func (m *meter) fitsBefore(i int, k mark, power float64) bool {
 	return i == len(m.Marks) || m.Marks[i].Restarted ||
 		possible(k, m.Marks[i], power)
 }
 
-// possible reports whether a register can have gone from one mark to the other: it does not
-// fall, and power times time bounds it.
+// possible reports whether a register can have changed from one mark to the other: it must not
+// fall, nor rise by more than power times time.
 func possible(a, b mark, power float64) bool {
-	drawn := b.Wh - a.Wh
+	energy := b.Wh - a.Wh
 	span := b.At.Sub(a.At) + clockSlack
 	slack := tolerance(a, b)
 
-	return drawn >= -slack && drawn <= power*span.Hours()*excess+slack
+	return energy >= -slack && energy <= power*span.Hours()*excess+slack
 }
 
-// begins reports whether a mark shows that a register restarted with a transaction, as the
-// transaction's first mark said. Both are then kept.
+// begins reports whether a mark confirms that the register restarted with a transaction. The
+// transaction's first mark was doubtful until then; now both marks are inserted.
 func (m *meter) begins(i int, k mark, power float64) bool {
 	for j, d := range m.Doubtful {
 		between := i > 0 && !m.Marks[i-1].At.Before(d.At)
@@ -259,9 +261,9 @@ func (m *meter) begins(i int, k mark, power float64) bool {
 	return false
 }
 
-// confirms reports whether an earlier doubtful mark agrees with this one. Two against one:
-// either a single mark beside them was wrong, or the register restarted. Zeros confirm
-// nothing: a meter that cannot be read shows them too.
+// confirms reports whether an earlier doubtful mark agrees with this one. Then the two outweigh the
+// marks that they contradict: either a single mark next to them was wrong, or the register
+// restarted. Zeros confirm nothing, because unreadable meters report zeros too.
 func (m *meter) confirms(k mark, power float64) bool {
 	j := slices.IndexFunc(m.Doubtful, func(d mark) bool {
 		agree := d.At.Before(k.At) && possible(d, k, power) ||
@@ -284,7 +286,7 @@ func (m *meter) confirms(k mark, power float64) bool {
 
 	i := m.index(first.At)
 	if i < len(m.Marks) && m.Marks[i].At.Before(second.At) {
-		return false // there is a mark between them: neither is right
+		return false // a mark lies between them: neither is trusted
 	}
 
 	first.Restarted = i > 0
@@ -298,7 +300,7 @@ func (m *meter) confirms(k mark, power float64) bool {
 	return true
 }
 
-// replace tries to put two marks in the place of the one before or after them.
+// replace tries to replace one mark, before or after two others, by these two.
 func (m *meter) replace(first, second mark, power float64) bool {
 	i := m.index(first.At)
 	for _, wrong := range []int{i - 1, i} {
@@ -341,7 +343,7 @@ func (m *meter) index(at time.Time) int {
 	return i
 }
 
-// retry looks for a doubtful mark that fits by now. It reports whether there was one.
+// retry inserts a doubtful mark that has become consistent. It reports whether there was one.
 func (m *meter) retry(power float64) bool {
 	for j, d := range m.Doubtful {
 		i := m.index(d.At)
@@ -359,9 +361,9 @@ func (m *meter) retry(power float64) bool {
 	return false
 }
 
-// trim forgets what is older than the window, and marks between others of the same
-// half-hour, which change nothing at its edges. The last mark before the window stays: the
-// register may stand still for longer.
+// trim deletes marks before the window. It also deletes those between two others of the same
+// half-hour, because only marks near its edges matter. The last mark before the window stays, since
+// the register may not change for longer than the window.
 func (m *meter) trim() {
 	if len(m.Marks) == 0 {
 		return

@@ -17,10 +17,10 @@ import (
 	"flexd/internal/web"
 )
 
-// transactionsMax is how many transactions of a charger are kept.
+// transactionsMax is the most stored transactions of a charger.
 const transactionsMax = 200
 
-// noteStart keeps a transaction that began. The caller holds mu.
+// noteStart records the start of a transaction. The caller holds mu.
 func (c *charger) noteStart(m startTransaction, number int) {
 	c.transactions = append(c.transactions, bridge.Transaction{
 		Number:    number,
@@ -35,7 +35,7 @@ func (c *charger) noteStart(m startTransaction, number int) {
 	}
 }
 
-// noteStop keeps how a transaction ended. The caller holds mu.
+// noteStop records the end of a transaction. The caller holds mu.
 func (c *charger) noteStop(m stopTransaction) {
 	for i := range slices.Backward(c.transactions) {
 		t := &c.transactions[i]
@@ -49,7 +49,7 @@ func (c *charger) noteStop(m stopTransaction) {
 	}
 }
 
-// office serves the people who run the chargers: calls with their answers, and transactions.
+// office serves the operators of the chargers: calls with their answers, and transactions.
 func (b *Bridge) office() *web.Mux {
 	mux := web.NewMux()
 	mux.HandleFunc("POST /chargers/{id}/call/{action}", b.takeCall)
@@ -63,12 +63,12 @@ func (b *Bridge) office() *web.Mux {
 	return mux
 }
 
-// guardOffice lets in who has the office's token.
+// guardOffice admits only requests with the office's token.
 func (b *Bridge) guardOffice(office http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		want := b.OfficeToken.Reveal()
-		if subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 ||
+		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) != 1 ||
 			want == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "wrong or missing token", http.StatusUnauthorized)
@@ -78,7 +78,7 @@ func (b *Bridge) guardOffice(office http.Handler) http.Handler {
 	})
 }
 
-// known returns a charger that has connected, or answers that there is none.
+// known returns a charger that has connected before. If there is none, it writes the error answer.
 func (b *Bridge) known(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -97,8 +97,8 @@ func (b *Bridge) known(
 	return c, ok
 }
 
-// lastLonger has a connection outlast a charger's time for an answer, so that whoever called
-// gets an answer that there is none. A connection that has no limits keeps none.
+// lastLonger extends a connection's deadlines beyond the charger's time for an answer, so that the
+// caller receives the timeout as an answer. A connection without deadlines stays without.
 func (b *Bridge) lastLonger(w http.ResponseWriter) {
 	until := time.Now().Add(b.Timing.Call + writeTime)
 	conn := http.NewResponseController(w)
@@ -106,7 +106,7 @@ func (b *Bridge) lastLonger(w http.ResponseWriter) {
 	_ = conn.SetWriteDeadline(until)
 }
 
-// takeCall makes a call to a charger and answers with what the charger answered.
+// takeCall makes a call to a charger and returns the charger's answer to the caller.
 func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 	c, ok := b.known(w, r)
 	if !ok {
@@ -143,7 +143,7 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	answer, err := c.ask(r.Context(), action, body)
+	answer, err := c.officeCall(r.Context(), action, body)
 	b.Log.Info(
 		"a charger was called",
 		"charger",
@@ -162,25 +162,25 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 	})
 
 	if err != nil {
-		http.Error(w, explained(err), statusOf(err))
+		http.Error(w, explainError(err), statusOf(err))
 		return
 	}
 
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer) // whoever asked is gone if it fails
+	_, _ = w.Write(answer) // an error means that the caller has gone
 }
 
-// explained is what a caller is told of a call that failed.
-func explained(err error) string {
-	if _, ok := errors.AsType[*unanswered](err); ok {
+// explainError describes a failed call for the caller.
+func explainError(err error) string {
+	if _, ok := errors.AsType[*lateReply](err); ok {
 		return err.Error() + ": if the charger still answers, its answer will be among its reports"
 	}
 
 	return err.Error()
 }
 
-// answerLate keeps the late answer to a person's call among the charger's reports. What is no
-// result is kept as the text of its error.
+// answerLate stores the late answer to a person's call among the charger's reports. A failure is
+// stored as the text of its error.
 func (c *charger) answerLate(action string, answer func(out any) error) {
 	var body json.RawMessage
 	if err := answer(&body); err != nil {
@@ -194,8 +194,8 @@ func (c *charger) answerLate(action string, answer func(out any) error) {
 
 var errNotConnected = errors.New("the charger is not connected")
 
-// ask makes a call to a charger, within the time that a charger has for an answer.
-func (c *charger) ask(
+// officeCall makes a call to a charger, within a charger's time for an answer.
+func (c *charger) officeCall(
 	ctx context.Context,
 	action string,
 	payload json.RawMessage,
@@ -213,14 +213,14 @@ func (c *charger) ask(
 	return out, err
 }
 
-// statusOf is the status of an answer to a call that failed.
+// statusOf returns the HTTP status for a failed call.
 func statusOf(err error) int {
-	refused, isRefused := errors.AsType[*callError](err)
+	callErr, isRefused := errors.AsType[*callError](err)
 	if errors.Is(err, errNotConnected) || errors.Is(err, errLinkLost) {
 		return http.StatusConflict
 	}
 
-	if isRefused && (refused.Code == codeNotImplemented || refused.Code == codeNotSupported) {
+	if isRefused && (callErr.Code == codeNotImplemented || callErr.Code == codeNotSupported) {
 		return http.StatusNotImplemented
 	}
 
@@ -231,7 +231,7 @@ func statusOf(err error) int {
 	return http.StatusGatewayTimeout
 }
 
-// showTransactions answers with a charger's transactions, the newest last.
+// showTransactions lists a charger's transactions, the newest last.
 func (b *Bridge) showTransactions(w http.ResponseWriter, r *http.Request) {
 	c, ok := b.known(w, r)
 	if !ok {
@@ -245,15 +245,16 @@ func (b *Bridge) showTransactions(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, all)
 }
 
-// reportCalls are the calls of OCPP 2.0.1 by which a charger tells what it was asked to report.
+// reportCalls are the messages of OCPP 2.0.1 with which a charger sends requested reports.
 var reportCalls = []string{
 	"NotifyCustomerInformation", "NotifyMonitoringReport", "NotifyReport", "ReportChargingProfiles",
 }
 
-// stationReportsMax is how much of a charger's reports is kept, in bytes; the oldest go first.
+// stationReportsMax is the most bytes of a charger's reports that are stored. The oldest are
+// deleted first.
 const stationReportsMax = 256 << 10
 
-// noteStationReport keeps a report. The caller holds mu.
+// noteStationReport stores a report message. The caller holds mu.
 func (c *charger) noteStationReport(
 	action string,
 	body json.RawMessage,
@@ -264,7 +265,7 @@ func (c *charger) noteStationReport(
 	}
 }
 
-// keepReport keeps what a charger says for people to read. The caller holds mu.
+// keepReport stores a charger's message for people to read. The caller holds mu.
 func (c *charger) keepReport(action string, body json.RawMessage, now time.Time) {
 	if len(body) > stationReportsMax {
 		return
@@ -281,7 +282,7 @@ func (c *charger) keepReport(action string, body json.RawMessage, now time.Time)
 	}
 }
 
-// showReports answers with a charger's reports, the newest last.
+// showReports lists a charger's reports, the newest last.
 func (b *Bridge) showReports(w http.ResponseWriter, r *http.Request) {
 	c, ok := b.known(w, r)
 	if !ok {
@@ -295,12 +296,12 @@ func (b *Bridge) showReports(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, all)
 }
 
-// tag is what a chargers' file says of an id tag.
+// tag is an id tag's entry in a chargers' file.
 type tag struct {
 	status string
 }
 
-// tagStates are the words of a chargers' file for a tag, and what a charger is answered.
+// tagStates are the states of a tag in a chargers' file, with the status that a charger receives.
 var tagStates = map[string]string{
 	"accepted": accepted,
 	"blocked":  "Blocked",
@@ -328,24 +329,24 @@ func parseTag(fields []string) (string, tag, error) {
 	return strings.ToLower(fields[1]), t, nil
 }
 
-// tagInfo is what a charger is answered of an id tag: without any in the chargers' file all are
-// accepted, else those that are not in it are invalid. Case does not matter.
+// tagInfo returns the status of an id tag for a charger. If the chargers' file has no tags, all are
+// accepted; otherwise tags that are not in it are invalid. Case does not matter.
 func (b *Bridge) tagInfo(id string) tagInfo {
 	if b.Chargers == nil {
 		return tagInfo{accepted}
 	}
 
-	status, any := b.Chargers.tag(id, b.Now())
-	if !any {
+	status, known := b.Chargers.tag(id, b.Now())
+	if !known {
 		return tagInfo{accepted}
 	}
 
 	return tagInfo{status}
 }
 
-// tag returns a tag's state; any is false if the file names none.
-func (f *ChargersFile) tag(id string, now time.Time) (status string, any bool) {
-	f.line("", now) // another look at the file
+// tag returns a tag's status. It returns false if the file has no tags at all.
+func (f *ChargersFile) tag(id string, now time.Time) (status string, hasTags bool) {
+	f.line("", now) // reads the file again if it changed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
@@ -361,7 +362,7 @@ func (f *ChargersFile) tag(id string, now time.Time) (status string, any bool) {
 func (b *Bridge) showTags(w http.ResponseWriter, _ *http.Request) {
 	all := []bridge.Tag{}
 	if f := b.Chargers; f != nil {
-		f.line("", b.Now()) // another look at the file
+		f.line("", b.Now()) // reads the file again if it changed
 		f.mu.Lock()
 		for _, id := range slices.Sorted(maps.Keys(f.tags)) {
 			all = append(all, bridge.Tag{ID: id, Status: f.tags[id].status})

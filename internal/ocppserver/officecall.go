@@ -9,15 +9,15 @@ import (
 	"flexd/internal/bridge"
 )
 
-// dialect is a version of OCPP with the calls that a person may make in it, each with a body
-// as an example. Charging profiles are flexd's. CONNECTOR and TRANSACTION stand for what the
-// charger has.
+// dialect is a version of OCPP with the calls that a person may make in it, each with an
+// example body. Charging profiles are excluded, because flexd sets them. CONNECTOR and
+// TRANSACTION are replaced by the charger's own.
 type dialect struct {
 	version string
 	table   string
 }
 
-// The dialects. The calls of 1.6 have those of its security extension among them.
+// The dialects. The calls of 1.6 include those of its security extension.
 var (
 	ocpp16 = dialect{"1.6", `
 CancelReservation {"reservationId":1}
@@ -73,7 +73,7 @@ UnlockConnector {"evseId":CONNECTOR,"connectorId":1}
 UpdateFirmware {"requestId":1,"firmware":{"location":"https://files.example.com/firmware.bin","retrieveDateTime":"2030-01-01T00:00:00Z"}}`}
 )
 
-// actions are the names of the dialect's calls.
+// actions returns the names of the dialect's calls.
 func (d dialect) actions() []string {
 	var all []string
 	for line := range strings.Lines(strings.TrimSpace(d.table)) {
@@ -84,7 +84,7 @@ func (d dialect) actions() []string {
 	return all
 }
 
-// dialect is what the charger speaks, 1.6 while it is not connected. The caller holds mu.
+// dialect returns the charger's version, 1.6 while it is not connected. The caller holds mu.
 func (c *charger) dialect() dialect {
 	if c.link != nil && c.link.station != nil {
 		return ocpp201
@@ -93,7 +93,7 @@ func (c *charger) dialect() dialect {
 	return ocpp16
 }
 
-// examples are the calls that a person may make to the charger, for one of its connectors.
+// examples returns the calls that a person may make to the charger, for one of its connectors.
 func (c *charger) examples(connector int) []bridge.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()

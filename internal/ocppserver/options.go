@@ -9,8 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// chargerOptions are what a chargers' file says of a charger beside its password. The zero
-// value says nothing.
+// chargerOptions are a charger's options in a chargers' file. The zero value has none set.
 type chargerOptions struct {
 	floor  *flex.Watts
 	phases int // 1 or 3; 0 is not given
@@ -60,7 +59,7 @@ func parseOptions(fields []string) (chargerOptions, error) {
 	return o, nil
 }
 
-// ParseFloor reads a floor in kW, as in 1.4.
+// ParseFloor parses a floor in kW, as in 1.4.
 func ParseFloor(text string) (*flex.Watts, error) {
 	kw, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(kw >= 0 && kw <= anyPower/1000) {
@@ -70,7 +69,7 @@ func ParseFloor(text string) (*flex.Watts, error) {
 	return new(flex.FromKW(kw)), nil
 }
 
-// ParseUpstream reads a platform's address.
+// ParseUpstream parses a platform's address.
 func ParseUpstream(text string) (string, error) {
 	u, err := url.Parse(text)
 	known := err == nil && (u.Scheme == "ws" || u.Scheme == "wss")
@@ -93,7 +92,7 @@ func parsePhases(text string) (int, error) {
 	return n, nil
 }
 
-// optionsOf returns what is known of a charger from its line and the bridge's own settings.
+// optionsOf returns a charger's options: those of its line, else the bridge's own.
 func (b *Bridge) optionsOf(id string) chargerOptions {
 	var o chargerOptions
 	if b.Chargers != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// onlyRead are the platform's calls that change nothing on a charger, of OCPP 1.6 and of 2.0.1.
-var onlyRead = []string{
+// readOnlyMessages are the platform's calls, of OCPP 1.6 and 2.0.1, that change nothing on a charger.
+var readOnlyMessages = []string{
 	"GetBaseReport",
 	"GetChargingProfiles",
 	"GetCompositeSchedule",
@@ -24,7 +24,7 @@ var onlyRead = []string{
 	"TriggerMessage",
 }
 
-// meterKeys are the settings that the bridge needs to be its own way.
+// meterKeys are the charger settings that the bridge must control.
 var meterKeys = []string{
 	keyAlignedInterval,
 	keyAlignedData,
@@ -37,7 +37,7 @@ const (
 	codeSecurity = "SecurityError"
 )
 
-// serve answers a call of the platform's.
+// serve answers a call from the platform.
 func (u *upstream) serve(
 	l *link,
 	id json.RawMessage,
@@ -55,8 +55,8 @@ func (u *upstream) serve(
 		result, err = perform(u.c.b.ctx, action, payload)
 	}
 
-	refused := (*callError)(nil)
-	if err != nil && !errors.As(err, &refused) {
+	callErr := (*callError)(nil)
+	if err != nil && !errors.As(err, &callErr) {
 		err = &callError{codeInternal, err.Error()}
 	}
 
@@ -71,7 +71,8 @@ func (u *upstream) serve(
 	}
 }
 
-// perform does what the platform asks of the charger, beside what flexd does with it.
+// perform carries out a call of the platform in OCPP 1.6, so that it does not conflict with flexd's
+// own control.
 func (u *upstream) perform(
 	ctx context.Context,
 	action string,
@@ -93,12 +94,12 @@ func (u *upstream) perform(
 	return u.pass(ctx, action, payload)
 }
 
-// may returns why the platform may not ask something of the charger in the version that it speaks.
+// may returns the error if the platform may not make a call in the charger's version of OCPP.
 func (u *upstream) may(action, version string) error {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	if u.readOnly && !slices.Contains(onlyRead, action) {
+	if u.readOnly && !slices.Contains(readOnlyMessages, action) {
 		return &callError{
 			codeSecurity,
 			"this charger takes no commands of the platform",
@@ -111,7 +112,7 @@ func (u *upstream) may(action, version string) error {
 	return nil
 }
 
-// pass asks the charger what the platform asks.
+// pass forwards a call of the platform to the charger.
 func (u *upstream) pass(
 	ctx context.Context,
 	action string,
@@ -127,15 +128,15 @@ func (u *upstream) pass(
 
 	var out json.RawMessage
 	err := l.call(ctx, action, payload, &out)
-	if late, ok := errors.AsType[*unanswered](err); ok {
+	if late, ok := errors.AsType[*lateReply](err); ok {
 		err = late.wait(ctx, l, &out)
 	}
 
 	return out, err
 }
 
-// change takes a setting. One that the bridge needs is written so that both have what they
-// want of it, and shown to the platform as the platform wrote it.
+// change writes a setting for the platform. One that the bridge needs is written so that it serves
+// both; the platform later reads the value that it wrote.
 func (u *upstream) change(
 	ctx context.Context,
 	payload json.RawMessage,
@@ -164,7 +165,7 @@ func (u *upstream) change(
 	return out, err
 }
 
-// ownKey is the key of a setting that the bridge needs, as it spells it; empty for others.
+// ownKey returns the bridge's spelling of a setting that the bridge needs; empty for others.
 func ownKey(key string) string {
 	i := slices.IndexFunc(meterKeys, func(k string) bool {
 		return strings.EqualFold(k, key)
@@ -176,28 +177,28 @@ func ownKey(key string) string {
 	return meterKeys[i]
 }
 
-// believe notes what the platform believes a setting to be.
+// believe records the value that the platform reads for a setting.
 func (u *upstream) believe(key, value string) {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 	u.values[key] = value
-	u.c.keep()
+	u.c.saveState()
 }
 
-// changed notes what a setting was before the bridge changed it. What the platform has written
-// meanwhile stays.
-func (u *upstream) changed(key, before string) {
+// noteChange records a setting's value before the bridge changed it. A value that the platform has
+// written since has priority.
+func (u *upstream) noteChange(key, before string) {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
 	if _, known := u.values[key]; !known {
 		u.values[key] = before
-		u.c.keep()
+		u.c.saveState()
 	}
 }
 
-// configuration shows the platform the charger's settings, those that the bridge changed as
-// they were before, and the stack levels without the bridge's own.
+// configuration returns the charger's settings to the platform. Settings that the bridge changed
+// have their earlier values, and the stack levels are without the bridge's own.
 func (u *upstream) configuration(
 	ctx context.Context,
 	payload json.RawMessage,

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// performStation does what a platform asks of a charger in OCPP 2.0.1, beside what flexd does
-// with it.
+// performStation carries out a call of the platform in OCPP 2.0.1, so that it does not conflict with
+// flexd's own control.
 func (u *upstream) performStation(
 	ctx context.Context,
 	action string,
@@ -27,7 +27,7 @@ func (u *upstream) performStation(
 	return u.pass(ctx, action, payload)
 }
 
-// platformStationProfile is a charging profile of OCPP 2.0.1 as far as it bounds a plan.
+// platformStationProfile has the parts of an OCPP 2.0.1 charging profile that bound a plan.
 type platformStationProfile struct {
 	ID          int               `json:"id"`
 	StackLevel  int               `json:"stackLevel"`
@@ -40,8 +40,8 @@ type platformStationProfile struct {
 	Schedules   []stationSchedule `json:"chargingSchedule"`
 }
 
-// plain is the profile in the form of OCPP 1.6. Of several schedules, between which a car may
-// choose, the first one counts.
+// plain converts the profile to OCPP 1.6. If a car may choose among several schedules, the first
+// one is used.
 func (p platformStationProfile) plain() detailedProfile {
 	plain := detailedProfile{
 		ID:         p.ID,
@@ -63,8 +63,8 @@ func (p platformStationProfile) plain() detailedProfile {
 	return plain
 }
 
-// setStationProfile is setProfile for OCPP 2.0.1. What is not changed in the profile goes
-// through as the platform wrote it.
+// setStationProfile is setProfile for OCPP 2.0.1. Members of the profile that the bridge does not
+// change are forwarded as the platform wrote them.
 func (u *upstream) setStationProfile(
 	ctx context.Context,
 	payload json.RawMessage,
@@ -90,9 +90,9 @@ func (u *upstream) setStationProfile(
 	}
 
 	u.c.mu.Lock()
-	kept := platformProfile{m.EVSE, u.c.b.Now(), read.Profile.plain()}
-	level := u.levelBelow(kept.Profile.StackLevel)
-	id := u.ownID(kept.Profile.ID)
+	profile := platformProfile{m.EVSE, u.c.b.Now(), read.Profile.plain()}
+	level := u.levelBelow(profile.Profile.StackLevel)
+	id := u.ownID(profile.Profile.ID)
 	u.c.mu.Unlock()
 
 	if level > 0 {
@@ -105,7 +105,7 @@ func (u *upstream) setStationProfile(
 		}
 	}
 
-	u.limit(kept)
+	u.limit(profile)
 
 	return statusAnswer{accepted}, nil
 }
@@ -144,10 +144,10 @@ func (u *upstream) clearStationProfile(
 	})
 }
 
-// variableItem is one variable of a list, with all that its sender said of it.
+// variableItem is one variable of a list, with all its members as sent.
 type variableItem map[string]json.RawMessage
 
-// key is the setting of OCPP 1.6 that a variable's actual value stands for, empty if there is none.
+// key returns the OCPP 1.6 setting that corresponds to a variable's actual value; empty if none does.
 func (v variableItem) key() string {
 	var own variable
 	if json.Unmarshal(v["component"], &own.Component) != nil ||
@@ -167,21 +167,21 @@ func (v variableItem) key() string {
 	return ""
 }
 
-// text is a member that is a text, empty if it is none.
+// text returns a member of type string; empty if it is another type.
 func (v variableItem) text(name string) string {
 	var text string
-	_ = json.Unmarshal(v[name], &text) // what is no text says nothing
+	_ = json.Unmarshal(v[name], &text) // other types leave the text empty
 
 	return text
 }
 
-// setText writes a member that is a text.
+// setText writes a member of type string.
 func (v variableItem) setText(name, text string) {
-	v[name], _ = json.Marshal(text) // a text never fails
+	v[name], _ = json.Marshal(text) // strings always encode
 }
 
-// setVariables is change for OCPP 2.0.1: variables that the bridge needs are written so that both
-// have what they want of them.
+// setVariables is change for OCPP 2.0.1: variables that the bridge needs are written so that they
+// serve both.
 func (u *upstream) setVariables(
 	ctx context.Context,
 	payload json.RawMessage,

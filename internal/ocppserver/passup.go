@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// passUp sends a message of the charger's on to its platform. What the platform has to answer
-// is answered later: then it reports true. Everything else is answered here.
+// passUp forwards a message of the charger to its platform. It returns true if the platform must
+// answer it, which happens later. All other messages are answered by the bridge.
 func (c *charger) passUp(
 	l *link,
 	id json.RawMessage,
@@ -18,22 +18,22 @@ func (c *charger) passUp(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if !c.up.named() {
+	if !c.up.hasPlatform() {
 		return false
 	}
 
 	above := slices.Contains(answeredAbove, action)
 	behind := c.up.link == nil || len(c.up.queue) > 0
 	if action == "Heartbeat" && behind {
-		return false // it says nothing that will be worth knowing later
+		return false // such a message has no value later
 	}
 	if !above {
 		c.up.add(action, payload).release()
 		return false
 	}
 
-	if before := c.up.repeated(action, payload); before != nil {
-		c.work(func() { c.answerHere(l, id, before) })
+	if before := c.up.queuedAnswer(action, payload); before != nil {
+		c.work(func() { c.answerLocally(l, id, before) })
 		return true
 	}
 
@@ -43,13 +43,13 @@ func (c *charger) passUp(
 	return true
 }
 
-// repeated returns the message that the bridge has answered and the platform not yet, and that
-// the charger says again. The caller holds mu.
-func (u *upstream) repeated(action string, payload json.RawMessage) *queuedMessage {
+// queuedAnswer returns the queued message that the charger repeats: the bridge has answered it, the
+// platform not yet. The caller holds mu.
+func (u *upstream) queuedAnswer(action string, payload json.RawMessage) *queuedMessage {
 	for _, e := range u.queue {
 		same := e.Action == action && bytes.Equal(e.Payload, payload)
-		said := e.ofTransaction() || e.Action == "TransactionEvent"
-		if same && e.closed && said {
+		isTransaction := e.ofTransaction() || e.Action == "TransactionEvent"
+		if same && e.isDone && isTransaction {
 			return e
 		}
 	}
@@ -57,16 +57,16 @@ func (u *upstream) repeated(action string, payload json.RawMessage) *queuedMessa
 	return nil
 }
 
-// answerAbove answers a message with what the platform says, or if it is down or too slow by
-// itself. The charger may be gone by then: it will say it again.
+// answerAbove answers a message with the platform's answer. If the platform is down or too slow, the
+// bridge answers. If the charger has disconnected by then, it will repeat the message.
 func (c *charger) answerAbove(l *link, id json.RawMessage, e *queuedMessage) {
 	timer := time.NewTimer(c.b.Timing.Above)
 	defer timer.Stop()
 
 	select {
-	case <-e.ended:
+	case <-e.done:
 	case <-timer.C:
-	case <-l.gone:
+	case <-l.ended:
 	}
 
 	number := c.b.nextTransaction()
@@ -79,7 +79,7 @@ func (c *charger) answerAbove(l *link, id json.RawMessage, e *queuedMessage) {
 
 	switch {
 	case r == nil:
-		c.answerHere(l, id, e)
+		c.answerLocally(l, id, e)
 	case r.err != nil:
 		_ = l.reply(c.b.ctx, id, nil, r.err)
 	default:
@@ -87,15 +87,15 @@ func (c *charger) answerAbove(l *link, id json.RawMessage, e *queuedMessage) {
 	}
 }
 
-// withdraw ends the waiting for the platform's answer. What begins or ends a transaction stays
-// to be sent, with a number of the bridge's, unless the charger is gone and will say it again.
-// The caller holds mu.
+// withdraw ends the wait for the platform's answer. A message that begins or ends a transaction stays
+// queued under a number of the bridge, unless the charger has disconnected and will repeat it. The
+// caller holds mu.
 func (c *charger) withdraw(l *link, e *queuedMessage, number int) {
 	e.release()
-	gone := false
+	removed := false
 	select {
-	case <-l.gone:
-		gone = true
+	case <-l.ended:
+		removed = true
 	default:
 	}
 
@@ -103,30 +103,30 @@ func (c *charger) withdraw(l *link, e *queuedMessage, number int) {
 		e.Local = number
 	}
 
-	if !e.stays() || gone {
+	if !e.isPersistent() || removed {
 		c.up.queue = slices.DeleteFunc(c.up.queue, func(o *queuedMessage) bool {
 			return o == e
 		})
 	}
 }
 
-// answerHere answers a message by itself.
-func (c *charger) answerHere(l *link, id json.RawMessage, e *queuedMessage) {
-	answer, err := c.takeErrand(e, e.Local)
-	c.answered(l, id, answer, err)
+// answerLocally answers a message without the platform.
+func (c *charger) answerLocally(l *link, id json.RawMessage, e *queuedMessage) {
+	answer, err := c.handleQueued(e, e.Local)
+	c.sendAnswer(l, id, answer, err)
 }
 
-// takeErrand takes note of a message in the version that it came in.
-func (c *charger) takeErrand(e *queuedMessage, number int) (any, error) {
+// handleQueued handles a queued message in the OCPP version in which it came.
+func (c *charger) handleQueued(e *queuedMessage, number int) (any, error) {
 	if e.Station {
 		return c.takeStation(e.Action, e.Payload)
 	}
 
-	return c.takeAs(e.Action, e.Payload, number)
+	return c.handleVersion(e.Action, e.Payload, number)
 }
 
-// answerWith answers a message with what the platform said, and takes note of it. A number that
-// is another transaction's here is replaced.
+// answerWith forwards the platform's answer to the charger and handles it. A transaction number that
+// another transaction of this charger has is replaced.
 func (c *charger) answerWith(
 	l *link,
 	id json.RawMessage,
@@ -137,10 +137,10 @@ func (c *charger) answerWith(
 	var start startAnswer
 	if e.Action == "StartTransaction" && json.Unmarshal(result, &start) == nil {
 		c.mu.Lock()
-		taken := slices.ContainsFunc(c.up.numbers, func(n renumbered) bool {
+		numberUsed := slices.ContainsFunc(c.up.numbers, func(n renumbered) bool {
 			return n.Local == start.Transaction
 		})
-		if taken {
+		if numberUsed {
 			c.up.numbers = append(
 				c.up.numbers,
 				renumbered{number, start.Transaction},
@@ -152,7 +152,7 @@ func (c *charger) answerWith(
 		c.mu.Unlock()
 	}
 
-	_, err := c.takeErrand(e, start.Transaction)
+	_, err := c.handleQueued(e, start.Transaction)
 	if err != nil {
 		c.b.Log.Warn(
 			"a charger's platform took a message that says nothing here",
@@ -165,11 +165,11 @@ func (c *charger) answerWith(
 		)
 	}
 
-	c.answered(l, id, result, nil)
+	c.sendAnswer(l, id, result, nil)
 }
 
-// answered sends an answer, and has the worker look at what came of the message.
-func (c *charger) answered(l *link, id json.RawMessage, answer any, err error) {
+// sendAnswer sends an answer to the charger and wakes the worker, which handles the message's effects.
+func (c *charger) sendAnswer(l *link, id json.RawMessage, answer any, err error) {
 	if err := l.reply(c.b.ctx, id, answer, err); err != nil {
 		c.b.Log.Debug(
 			"a charger was gone before its answer",

@@ -16,8 +16,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// passwordMin is the shortest password that is hashed for a chargers' file: its hash is made
-// for random ones.
+// passwordMin is the shortest password that may be hashed for a chargers' file. The hash is
+// fast and only safe for random passwords.
 const passwordMin = 16
 
 // HashPassword returns the line of a chargers' file for a charger and its password.
@@ -38,53 +38,53 @@ func HashPassword(id, password string) (string, error) {
 	}
 
 	salt := make([]byte, 16)
-	_, _ = rand.Read(salt) // it never fails
+	_, _ = rand.Read(salt) // never fails
 
-	return fmt.Sprintf("%s sha256:%x:%x", id, salt, hashed(salt, password)), nil
+	return fmt.Sprintf("%s sha256:%x:%x", id, salt, passwordHash(salt, password)), nil
 }
 
-func hashed(salt []byte, password string) []byte {
+func passwordHash(salt []byte, password string) []byte {
 	sum := sha256.Sum256(append(salt[:len(salt):len(salt)], password...))
 	return sum[:]
 }
 
-// secret checks a charger's password, kept as it is or as its hash.
+// secret checks a charger's password against the stored plain text or hash.
 type secret struct {
 	salt []byte
 	sum  []byte
-	// another that is right as well, while a password is changed
-	also *secret
+	// a second valid password, while the password is being changed
+	alternative *secret
 }
 
 func newSecret(password string) secret {
-	return secret{sum: hashed(nil, password)}
+	return secret{sum: passwordHash(nil, password)}
 }
 
-// matches reports whether a password is right, also when it is given as the bytes that its hex
-// digits stand for.
-func (s secret) matches(given string) bool {
-	digits := hex.EncodeToString([]byte(given))
+// matches reports whether a password is correct. A charger may also send the bytes that the
+// password's hex digits encode.
+func (s secret) matches(password string) bool {
+	digits := hex.EncodeToString([]byte(password))
 	right := 0
-	for _, p := range []string{given, digits, strings.ToUpper(digits)} {
-		right |= subtle.ConstantTimeCompare(hashed(s.salt, p), s.sum)
+	for _, p := range []string{password, digits, strings.ToUpper(digits)} {
+		right |= subtle.ConstantTimeCompare(passwordHash(s.salt, p), s.sum)
 	}
 
-	return right == 1 || s.also != nil && s.also.matches(given)
+	return right == 1 || s.alternative != nil && s.alternative.matches(password)
 }
 
-// ChargersFile is a file with a line for each charger: its id, its password's hash and what
-// else is to be known of it, as in floor=1.4. Of several lines each password is right, and the last
-// one's rest holds. It is read again when it has changed.
+// ChargersFile is a file with a line for each charger: its id, its password's hash and its
+// options, as in floor=1.4. If a charger has several lines, each password is valid, and the
+// options of the last one count. The file is read again when it changes.
 type ChargersFile struct {
 	path string
 	log  *slog.Logger
 
-	mu      sync.Mutex
-	looked  time.Time
-	changed time.Time
-	size    int64
-	lines   map[string]chargerLine
-	tags    map[string]tag
+	mu         sync.Mutex
+	checkedAt  time.Time
+	modifiedAt time.Time
+	size       int64
+	lines      map[string]chargerLine
+	tags       map[string]tag
 }
 
 // chargerLine is a line of a chargers' file.
@@ -93,10 +93,10 @@ type chargerLine struct {
 	chargerOptions
 }
 
-// fileEvery is how often a file is looked at for changes.
+// fileEvery is how often the file is checked for changes.
 const fileEvery = time.Second
 
-// ReadChargers reads a chargers' file, so that a bad one is known at the start.
+// ReadChargers reads a chargers' file, so that errors in it are reported at the start.
 func ReadChargers(path string, log *slog.Logger) (*ChargersFile, error) {
 	f := &ChargersFile{path: path, log: log}
 	err := f.read()
@@ -109,14 +109,14 @@ func (f *ChargersFile) secret(id string, now time.Time) (secret, bool) {
 	return l.secret, ok
 }
 
-// line returns a charger's, after another look at the file. A file that cannot be read
-// changes nothing.
+// line returns a charger's line, after reading the file again if it changed. If the file
+// cannot be read, the previous content counts.
 func (f *ChargersFile) line(id string, now time.Time) (chargerLine, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
-	if now.Sub(f.looked).Abs() >= fileEvery {
-		f.looked = now
+	if now.Sub(f.checkedAt).Abs() >= fileEvery {
+		f.checkedAt = now
 		if err := f.read(); err != nil {
 			f.log.Error(
 				"the chargers' file is not as it should be; what was read before goes on",
@@ -136,7 +136,7 @@ func (f *ChargersFile) read() error {
 	if err != nil {
 		return err
 	}
-	if f.lines != nil && info.ModTime().Equal(f.changed) &&
+	if f.lines != nil && info.ModTime().Equal(f.modifiedAt) &&
 		info.Size() == f.size {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (f *ChargersFile) read() error {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 
-	f.changed = info.ModTime()
+	f.modifiedAt = info.ModTime()
 	f.size = info.Size()
 	f.lines = all
 	f.tags = tags
@@ -173,7 +173,7 @@ func (f *ChargersFile) read() error {
 	return nil
 }
 
-// readLine reads a charger's line or a tag's.
+// readLine reads a line of a charger or of a tag.
 func readLine(
 	text string,
 	chargers map[string]chargerLine,
@@ -186,15 +186,15 @@ func readLine(
 	}
 
 	id, l, err := parseCharger(text)
-	if before, twice := chargers[id]; twice {
-		l.secret.also = &before.secret
+	if before, duplicate := chargers[id]; duplicate {
+		l.secret.alternative = &before.secret
 	}
 	chargers[id] = l
 
 	return err
 }
 
-// parseCharger reads one line, as HashPassword makes it, with what stands behind it.
+// parseCharger parses one line as HashPassword makes it, with the options after the hash.
 func parseCharger(text string) (string, chargerLine, error) {
 	fields := strings.Fields(text)
 	if len(fields) < 2 || !chargerID.MatchString(fields[0]) {
@@ -216,7 +216,7 @@ func parseCharger(text string) (string, chargerLine, error) {
 	return fields[0], l, err
 }
 
-// parseHash reads a password's hash.
+// parseHash parses a password's hash.
 func parseHash(text string) (secret, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 || parts[0] != "sha256" {

@@ -11,33 +11,33 @@ import (
 	"flexd/internal/flex"
 )
 
-// currentLeast and powerLeast are the least on a phase that shows that the car draws from it, in A
-// and in W: less may be the charger itself.
+// currentLeast and powerLeast are the least current (A) and power (W) on a phase that show
+// that the car draws from it. The charger itself may draw less.
 const (
 	currentLeast = 1
 	powerLeast   = volts
 )
 
-// phasesOf is how many phases a connector of a charger has: as the charger's line says, else
-// as its meter showed, else as its asset's properties say, else as its power implies.
+// phasesOf returns the number of a connector's phases. The sources in order of priority: the
+// charger's line, its meter, the asset's properties, and the rated power.
 func phasesOf(
 	o chargerOptions,
 	learned int,
 	a client.AssetResponse,
 ) int {
-	given := 0
+	labelled := 0
 	if a.Properties != nil && a.Properties.Phases != nil {
-		given = *a.Properties.Phases
+		labelled = *a.Properties.Phases
 	}
 
 	power := powerOf(a)
 
-	return flex.PhasesOf(cmp.Or(o.phases, learned, given), &power)
+	return flex.PhasesOf(cmp.Or(o.phases, learned, labelled), &power)
 }
 
-// sendPhases gives flexd the phases that a connector is known to have by the charger's line or
-// its meter, where nobody gave its asset any and flexd would plan it on another number: what
-// it is planned then can be sent.
+// sendPhases sends flexd the phases that the charger's line or meter shows, if the asset has
+// none and flexd would assume another number. Without them, flexd could plan powers that the
+// charger cannot be sent.
 func (c *charger) sendPhases(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	a := n.asset
@@ -49,7 +49,7 @@ func (c *charger) sendPhases(ctx context.Context, n *connector) error {
 		return nil
 	}
 	if a.Properties != nil && a.Properties.Phases != nil {
-		return nil // somebody has their reason
+		return nil // somebody has set them on purpose
 	}
 
 	a, err := c.b.Client.UpdateAsset(ctx, a.ID, client.AssetUpdateRequest{
@@ -78,23 +78,23 @@ func (c *charger) sendPhases(ctx context.Context, n *connector) error {
 		return nil
 	}
 
-	return errAgain
+	return errRetry
 }
 
-// drawsOnPhases reports whether the values of one instant show a car that draws on more than one
-// phase. A current on one alone says nothing: the car may take no more, and a charger on one phase
-// may be wired to any.
+// drawsOnPhases reports whether the values of one instant show a car that draws on several
+// phases. A current on one phase proves nothing: the car may be single-phase, and a
+// single-phase charger may be wired to any phase.
 func drawsOnPhases(values []sampled) bool {
-	var drawn []string
+	var phases []string
 	for _, v := range values {
 		phase, to, _ := strings.Cut(v.Phase, "-")
 		single := strings.HasPrefix(phase, "L") && (to == "" || to == "N")
-		if single && v.flows() && !slices.Contains(drawn, phase) {
-			drawn = append(drawn, phase)
+		if single && v.flows() && !slices.Contains(phases, phase) {
+			phases = append(phases, phase)
 		}
 	}
 
-	return len(drawn) > 1
+	return len(phases) > 1
 }
 
 // flows reports whether a value shows that a car draws.
@@ -116,8 +116,9 @@ func (v sampled) flows() bool {
 	return false
 }
 
-// learnPhases takes note of a car that draws on several phases of a connector whose charger is
-// believed to have one: in amperes it would be sent three times what is meant. The caller holds mu.
+// learnPhases notes a car that draws on several phases of a charger that is believed to have
+// one. Otherwise a limit in amperes would allow three times the intended power. The caller
+// holds mu.
 func (c *charger) learnPhases(n *connector, values []sampled) {
 	if n.phases == 3 || !drawsOnPhases(values) {
 		return
@@ -128,7 +129,7 @@ func (c *charger) learnPhases(n *connector, values []sampled) {
 		return
 	}
 
-	n.sendAgain()
+	n.resendProfile()
 	n.lacksFloor()
 	c.b.Log.Info(
 		"a charger has three phases, as its meter shows; phases= in its line says another number",

@@ -16,14 +16,14 @@ const (
 	poisonTries = 5
 )
 
-// posting is how readings are sent to flexd: in batches that shrink while flexd fails on them,
-// until the one it fails on is alone and is dropped.
+// posting is the state of sending readings to flexd. Batches shrink while flexd fails on them,
+// until the failing reading is alone and is dropped.
 type posting struct {
 	size  int // of the next batch; 0 is batchMax
 	tries int // of the first reading alone
 }
 
-// report keeps a reading for flexd. The caller holds mu.
+// report queues a reading for flexd. The caller holds mu.
 func (c *charger) report(r report) {
 	if math.IsNaN(r.KWh) || math.IsInf(r.KWh, 0) {
 		c.b.Log.Error(
@@ -51,7 +51,7 @@ func (c *charger) report(r report) {
 	}
 }
 
-// post sends the readings that wait, when they have waited long enough.
+// post sends the queued readings that have waited long enough.
 func (c *charger) post(ctx context.Context) error {
 	for {
 		batch := c.nextBatch()
@@ -64,7 +64,7 @@ func (c *charger) post(ctx context.Context) error {
 	}
 }
 
-// nextBatch takes readings that are due off the queue.
+// nextBatch removes the next due readings from the queue.
 func (c *charger) nextBatch() []report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,8 @@ func (c *charger) nextBatch() []report {
 	return batch
 }
 
-// postBatch sends readings. Those that flexd cannot take now are put back, but not for ever.
+// postBatch sends readings. If flexd cannot accept them now, they are queued again, but not
+// without limit.
 func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	readings := make([]client.ReadingDataPoint, len(batch))
 	for i, r := range batch {
@@ -111,11 +112,11 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 			err,
 		)
 
-		return c.putBack(batch, client.StatusOf(err))
+		return c.requeue(batch, client.StatusOf(err))
 	}
 
 	c.posting = posting{}
-	c.sent()
+	c.noteDelivered()
 	for i, v := range verdicts.Responses {
 		if !v.Accepted && i < len(readings) {
 			c.b.Log.Warn(
@@ -133,9 +134,9 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	return nil
 }
 
-// mayPass reports whether flexd may take later what it answered with a status, which is 0 if
-// it did not answer. A token expires, and a request that is tried again conflicts with its
-// first try while that is under way: nobody knows then whether it is done.
+// mayPass reports whether flexd may later accept a request that it answered with this status;
+// 0 means no answer. For example, an expired token is renewed, and a retry conflicts with its
+// first attempt only while that is being processed.
 func mayPass(status int) bool {
 	passing := []int{
 		0,
@@ -148,20 +149,20 @@ func mayPass(status int) bool {
 		slices.Contains(passing, status)
 }
 
-// putBack keeps a batch that failed. One that flexd answered with an error of its own is sent
-// in halves; what was refused is dropped.
-func (c *charger) putBack(batch []report, status int) error {
+// requeue queues a failed batch again. After a server error the batch is sent in halves;
+// refused readings are dropped.
+func (c *charger) requeue(batch []report, status int) error {
 	refused := status >= http.StatusBadRequest && !mayPass(status)
-	poisoned := false
+	dropAll := false
 	if status >= 500 && status != http.StatusServiceUnavailable {
 		c.posting.size = max(1, len(batch)/2)
 		if len(batch) == 1 {
 			c.posting.tries++
 		}
-		poisoned = c.posting.tries >= poisonTries
+		dropAll = c.posting.tries >= poisonTries
 	}
 
-	if refused || poisoned {
+	if refused || dropAll {
 		c.b.Log.Error(
 			"readings are dropped",
 			"charger",
@@ -175,7 +176,7 @@ func (c *charger) putBack(batch []report, status int) error {
 		)
 
 		c.posting = posting{}
-		c.sent()
+		c.noteDelivered()
 
 		return nil
 	}
@@ -187,11 +188,12 @@ func (c *charger) putBack(batch []report, status int) error {
 	c.reports = c.reports[max(0, len(c.reports)-reportsMax):]
 	c.reportAt = c.b.Now().Add(c.b.Timing.Retry)
 
-	return errAgain
+	return errRetry
 }
 
-// sent notes that flexd has the readings that were under way, or will not have them.
-func (c *charger) sent() {
+// noteDelivered notes that the readings under way are finished: flexd has them, or they were
+// dropped.
+func (c *charger) noteDelivered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sending = nil

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/bridge"
 )
 
-// presence returns what is known of a charger.
+// presence describes a charger.
 func (c *charger) presence() bridge.Charger {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,7 +25,7 @@ func (c *charger) presence() bridge.Charger {
 		p.OCPP = c.dialect().version
 	}
 
-	if u := c.up; u.named() {
+	if u := c.up; u.hasPlatform() {
 		p.Platform = &bridge.Platform{
 			Address:   u.url,
 			Connected: u.link != nil,
@@ -51,7 +51,7 @@ func (c *charger) presence() bridge.Charger {
 	return p
 }
 
-// showChargers answers with all chargers that have connected, by id.
+// showChargers lists all chargers that have connected, by id.
 func (b *Bridge) showChargers(w http.ResponseWriter, _ *http.Request) {
 	b.mu.Lock()
 	all := maps.Clone(b.chargers)
@@ -65,7 +65,7 @@ func (b *Bridge) showChargers(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, list)
 }
 
-// showCharger answers with one, and what it may be called.
+// showCharger describes one charger, with the calls that may be made to it.
 func (b *Bridge) showCharger(w http.ResponseWriter, r *http.Request) {
 	c, ok := b.known(w, r)
 	if ok {
@@ -73,7 +73,8 @@ func (b *Bridge) showCharger(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// showAsset answers with the charger that an asset is a connector of, and what it may be called.
+// showAsset describes the charger that an asset is a connector of, with the calls that may be
+// made to it.
 func (b *Bridge) showAsset(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	all := maps.Clone(b.chargers)
@@ -95,7 +96,7 @@ func (b *Bridge) showAsset(w http.ResponseWriter, r *http.Request) {
 	)
 }
 
-// present is presence with the calls that may be made, their examples for a connector.
+// present is presence with the allowed calls and examples of them for a connector.
 func (c *charger) present(connector int) bridge.Charger {
 	p := c.presence()
 	p.Calls = c.examples(connector)
@@ -103,7 +104,7 @@ func (c *charger) present(connector int) bridge.Charger {
 	return p
 }
 
-// writeJSON answers with a value. Whoever asked is gone if it fails.
+// writeJSON writes a value as the answer. An error means that the client has gone.
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)

@@ -9,29 +9,30 @@ import (
 )
 
 const (
-	// volts is the voltage that watts are turned into amperes by.
+	// volts is the voltage for converting watts into amperes.
 	volts = 230
-	// leastAmperes is the least that a car can take on a phase (IEC 61851).
+	// leastAmperes is the smallest charging current of a car on a phase (IEC 61851).
 	leastAmperes = 6
-	// headStart is how far in the past a profile begins: until the charger's clock gets there
-	// it would be without one, and close its contactor for a moment.
+	// headStart is how far in the past a profile begins. If it began now, a charger with a
+	// slow clock would have no profile for a moment, and close its contactor.
 	headStart = time.Minute
 )
 
-// fitted is a profile as a charger can take it.
-type fitted struct {
+// profileFit is a profile adapted to what a charger supports.
+type profileFit struct {
 	chargingProfile
 	form   form
 	Again  time.Time // when the rest must be sent; zero if this is all
 	steps  []flex.Step
-	TooLow bool // it asks for less than a car can take, which is made a pause
+	TooLow bool // it asks for less than a car can take, so that a pause is sent
 }
 
-// fit makes of an order's profile one that the charger can take: from now on, in the form given,
-// with at most as many periods as it keeps. "No limit" is sent as the asset's power, if that
-// is known. A profile that takes the floor's place ends with it. One that has ended is not ok.
-func (o order) fit(f form) (fitted, bool) {
-	var out fitted
+// fit adapts an order's profile to the charger: from now on, in the given form, with at most
+// as many periods as the charger stores. "No limit" is sent as the asset's power, if that is
+// known. A profile that replaces the floor ends with the plan. It returns false for a profile
+// that has ended.
+func (o order) fit(f form) (profileFit, bool) {
+	var out profileFit
 	out.form = f
 	out.steps, out.Again = remaining(
 		o.steps,
@@ -40,7 +41,7 @@ func (o order) fit(f form) (fitted, bool) {
 	)
 
 	if len(out.steps) == 0 {
-		return fitted{}, false
+		return profileFit{}, false
 	}
 
 	span := flex.Span{
@@ -71,8 +72,8 @@ func (o order) fit(f form) (fitted, bool) {
 	return out, true
 }
 
-// period is a step as a charger is sent it, in a schedule that starts then; low says that it
-// asks for less than a car can take.
+// period converts a step into the charger's form, in a schedule that begins at start. low
+// reports that the step asks for less than a car can take.
 func (o order) period(
 	f form,
 	s flex.Step,
@@ -87,8 +88,8 @@ func (o order) period(
 	}, low
 }
 
-// periodsFor is how many periods a plan may have in a form, 0 for any number: the floor is one,
-// if the plan replaces it.
+// periodsFor returns how many periods a plan may have in a form; 0 means any number. If the
+// plan replaces the floor, the floor needs one of the charger's periods.
 func (o order) periodsFor(f form) int {
 	if o.floor != nil && f.onFloor() && o.capabilities.Periods > 1 {
 		return o.capabilities.Periods - 1
@@ -96,8 +97,8 @@ func (o order) periodsFor(f form) int {
 	return o.capabilities.Periods
 }
 
-// phasesAt is how many phases a limit is for: one if it is too little for three, and the charger
-// says that it can switch.
+// phasesAt returns the number of phases for a limit: one if the limit is too low for three and
+// the charger can switch phases.
 func (o order) phasesAt(limit flex.Watts) int {
 	little := limit > 0 && float64(limit) < leastWatts(3)
 	if o.capabilities.Switches && o.phases == 3 && little {
@@ -107,13 +108,14 @@ func (o order) phasesAt(limit flex.Watts) int {
 	return o.phases
 }
 
-// leastWatts is the least that a car can take, in W, less what whole amperes leave.
+// leastWatts is the least power that a car can take, in W, with an allowance for whole
+// amperes.
 func leastWatts(phases int) float64 {
 	return (leastAmperes - 0.05) * float64(volts*phases)
 }
 
-// remaining returns a profile's steps from a minute ago on, as many as the charger keeps, and
-// when the rest must be sent.
+// remaining returns a profile's steps from a minute ago on, at most as many as the charger
+// stores, and when the rest must be sent.
 func remaining(
 	plan []flex.Step,
 	periods int,
@@ -130,21 +132,21 @@ func remaining(
 		steps[0].From = now.Add(-headStart)
 	}
 
-	var again time.Time
+	var sendRestAt time.Time
 	if periods > 0 && len(steps) > periods {
 		steps = steps[:periods]
-		// once the last one runs there is space for the next
-		again = steps[periods-1].From
+		// once the last step that fits has begun, there is space for the next ones
+		sendRestAt = steps[periods-1].From
 		if periods == 1 {
-			again = steps[0].To
+			sendRestAt = steps[0].To
 		}
 	}
 
-	return steps, again
+	return steps, sendRestAt
 }
 
-// limit turns watts into the form's unit: never above the charger's own, and never less than a
-// car can take, which is a pause.
+// limit converts watts into the form's unit. The result is at most the charger's own limit.
+// Less than a car can take becomes a pause.
 func (f form) limit(
 	watts, power flex.Watts,
 	phases int,
@@ -183,8 +185,8 @@ func (f form) limit(
 	return amperes, false
 }
 
-// setpoint turns what a car is to give, in watts below zero, into the form's unit, and never into
-// more; 0, a pause, if the form has no setpoints.
+// setpoint converts a discharge power, in watts below zero, into the form's unit, and rounds
+// towards zero. Forms without setpoints get 0, a pause.
 func (f form) setpoint(watts flex.Watts, phases int) float64 {
 	if !f.Setpoints {
 		return 0
@@ -211,57 +213,57 @@ func (s schedule) limitAt(second int) (float64, bool) {
 	return 0, false
 }
 
-// zero is the most that counts as no charging, in W or A.
+// zero is the largest value that counts as no charging, in W or A.
 const zero = 0.5
 
-// compare says whether the limit that a charger names for now agrees with the profile that it
-// was sent. A lower limit than asked for is another rule's. Below 0 means no limit, unless the
+// compare compares the limit that a charger reports for now with the profile that was sent. A
+// lower limit than sent comes from another rule. A limit below 0 means no limit, unless the
 // car is to discharge.
-func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
+func compare(sent profileFit, c compositeSchedule, now time.Time) inForce {
 	s := c.Schedule
 	if c.Status != accepted || s == nil || s.Unit != sent.Schedule.Unit {
 		return unsure
 	}
 
-	got, ok := s.limitAt(0)
+	limit, ok := s.limitAt(0)
 	want, runs := sent.limitAt(now)
 	if !ok || !runs {
 		return unsure
 	}
 
 	if want < -zero {
-		return compareSetpoint(got)
+		return compareSetpoint(limit)
 	}
-	if got < 0 {
-		got = math.MaxInt32
+	if limit < 0 {
+		limit = math.MaxInt32
 	}
 
-	if (got <= zero) == (want <= zero) && got <= want+1 {
+	if (limit <= zero) == (want <= zero) && limit <= want+1 {
 		return obeyed
 	}
 
-	if got > want && want > zero { // the charger's own most, which no car gets past
+	if limit > want && want > zero { // the charger's own maximum, which no car exceeds
 		return unsure
 	}
 
 	return contradicts
 }
 
-// compareSetpoint is compare for a time in which the car is to discharge: less than it was
-// asked for is another rule's.
-func compareSetpoint(got float64) inForce {
-	if got < -zero {
+// compareSetpoint is compare while the car is to discharge. Less discharge than sent comes
+// from another rule.
+func compareSetpoint(setpoint float64) inForce {
+	if setpoint < -zero {
 		return obeyed
 	}
-	if got > zero {
+	if setpoint > zero {
 		return contradicts
 	}
 
 	return unsure
 }
 
-// limitAt returns what a sent profile allows at an instant, in its unit.
-func (f fitted) limitAt(at time.Time) (float64, bool) {
+// limitAt returns the limit of a sent profile at an instant, in its unit.
+func (f profileFit) limitAt(at time.Time) (float64, bool) {
 	for i, s := range f.steps {
 		if s.Contains(at) {
 			return f.Schedule.Periods[i].Limit, true
@@ -271,11 +273,11 @@ func (f fitted) limitAt(at time.Time) (float64, bool) {
 	return 0, false
 }
 
-// inForce is how much of what a charger does agrees with what it was sent.
+// inForce says whether a charger follows the profile that it was sent.
 type inForce int
 
 const (
-	unsure      inForce = iota // it does not say
+	unsure      inForce = iota // it is not known
 	obeyed                     // it charges and pauses as sent
 	contradicts                // it pauses or charges where it should not
 )

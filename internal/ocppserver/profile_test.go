@@ -241,7 +241,7 @@ func assetOf(power flex.Watts, phases *int) client.AssetResponse {
 
 // orderFor is an order of a profile to a charger of some power.
 func orderFor(p ocpp.Profile, periods int, power flex.Watts, now time.Time) order {
-	return order{p: &wanted{profile: p}, steps: p.Steps, capabilities: capabilities{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, 0, assetOf(power, nil)), now: now}
+	return order{p: &pushTarget{profile: p}, steps: p.Steps, capabilities: capabilities{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, 0, assetOf(power, nil)), now: now}
 }
 
 // TestDrawsOnPhases: a car shows more than one phase only if it draws on two at the charger's plug.
@@ -302,7 +302,7 @@ func TestForm_Setpoint(t *testing.T) {
 // TestCompare_Setpoint: a station that names a setpoint below zero gives, one that names a
 // limit above it does not, and one that pauses follows another rule.
 func TestCompare_Setpoint(t *testing.T) {
-	sent := fitted{steps: []flex.Step{{Span: flex.Span{From: night, To: night.Add(time.Hour)}, Limit: -5000}}}
+	sent := profileFit{steps: []flex.Step{{Span: flex.Span{From: night, To: night.Add(time.Hour)}, Limit: -5000}}}
 	sent.Schedule = schedule{Unit: unitWatt, Periods: []period{{Limit: -5000}}}
 	for got, want := range map[float64]inForce{-5000: obeyed, -3000: obeyed, 0: unsure, 7400: contradicts} {
 		var station stationComposite
@@ -358,20 +358,20 @@ func TestQueuedMessage_Version(t *testing.T) {
 // TestFailed_Setpoints: a charger that does not answer a plan with setpoints is sent the plan
 // without, and has failed when it does not answer that either.
 func TestFailed_Setpoints(t *testing.T) {
-	p := &wanted{}
+	p := &pushTarget{}
 	n := &connector{want: p}
 	c := &charger{b: New(Settings{Log: slog.New(slog.DiscardHandler)}), connectors: map[int]*connector{1: n}}
 	try := func(gives bool) (err error) {
 		for range triesMax {
-			err = c.failed(n, order{n: n, p: p, gives: gives}, errLinkLost)
+			err = c.noteFailed(n, order{n: n, p: p, discharges: gives}, errLinkLost)
 		}
 		return err
 	}
 
-	if err := try(true); err == nil || !n.refusesDischarge || p.over || p.tries != 0 {
+	if err := try(true); err == nil || !n.refusesDischarge || p.isOver || p.tries != 0 {
 		t.Errorf("after setpoints: %v, %+v", err, p)
 	}
-	if err := try(false); err != nil || !p.over {
+	if err := try(false); err != nil || !p.isOver {
 		t.Errorf("after a plan without: %v, %+v", err, p)
 	}
 }

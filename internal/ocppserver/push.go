@@ -13,36 +13,37 @@ import (
 	"flexd/internal/web"
 )
 
-// endpointPath is where pushes arrive, followed by the asset's external id.
+// endpointPath is the path of flexd's pushes, followed by the asset's external id.
 const endpointPath = "/push/"
 
-// pushMax is the largest push that is read.
+// pushMax is the largest accepted push, in bytes.
 const pushMax = 1 << 20
 
-// wanted is a schedule that flexd wants a connector to follow, and how far it has come.
-type wanted struct {
+// pushTarget is the schedule that flexd wants a connector to follow, and the progress of sending
+// it.
+type pushTarget struct {
 	event   client.EventID
 	profile ocpp.Profile
 
 	// as the charger took it; without steps if it did not yet
-	sent     fitted
-	sentAt   time.Time // or last mended
-	tries    int       // that failed without an answer
-	over     bool      // the charger refused it, or failed too often
-	reported client.CallbackStatus
-	again    int // it counts how often it was to be sent once more
-	// the forms that were refused by late answers, and how many of those said that the charger
-	// takes no profiles
-	refused []form
-	unknown int
+	sent        profileFit
+	sentAt      time.Time // or last repaired
+	tries       int       // that failed without an answer
+	isOver      bool      // the charger refused it, or failed too often
+	reported    client.CallbackStatus
+	resendCount int // how often a resend was requested
+	// the forms that late answers refused, and how many of those answers said that the charger
+	// supports no profiles
+	refusedForms []form
+	unknown      int
 
-	contradicted bool      // the charger said that it will do otherwise
-	mended       time.Time // the end of the step that was mended last
+	contradicted bool      // the charger reported another limit
+	repairedStep time.Time // the end of the step that was repaired last
 	mends        int       // of it
 }
 
-// endpoint answers flexd's pushes. A push is accepted once it is stored; a callback reports
-// its result.
+// endpoint answers flexd's pushes. A push is accepted once it is stored. A callback later
+// reports its result.
 func (b *Bridge) endpoint() *web.Mux {
 	mux := web.NewMux()
 	mux.HandleFunc("POST "+endpointPath+"{external_id}", b.takePush)
@@ -84,7 +85,7 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	switch err := b.deliver(r.PathValue("external_id"), &wanted{
+	switch err := b.deliver(r.PathValue("external_id"), &pushTarget{
 		event:   client.EventID(event),
 		profile: p,
 	}); {
@@ -113,16 +114,17 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// olderThan reports whether an event was made before another: ids begin with their milliseconds.
+// olderThan reports whether an event was created before another. Ids begin with their time in
+// milliseconds.
 func olderThan(a, b client.EventID) bool {
 	return bytes.Compare(a[:6], b[:6]) < 0
 }
 
 var errNoSpace = errors.New("too many chargers have schedules and are not connected")
 
-// deliver gives a schedule to the connector that its asset is, or keeps it for the charger
-// that will claim the name.
-func (b *Bridge) deliver(name string, p *wanted) error {
+// deliver gives a schedule to the asset's connector. If no connector has the asset yet, the
+// schedule waits for the charger that claims the name.
+func (b *Bridge) deliver(name string, p *pushTarget) error {
 	b.mu.Lock()
 	at, ok := b.names[name]
 	if ok {
@@ -131,11 +133,11 @@ func (b *Bridge) deliver(name string, p *wanted) error {
 	}
 	defer b.mu.Unlock()
 
-	before, again := b.waiting[name]
-	if again && olderThan(p.event, before.event) {
+	before, alreadyWaiting := b.waiting[name]
+	if alreadyWaiting && olderThan(p.event, before.event) {
 		return errOlder
 	}
-	if !again && len(b.waiting) >= waitingMax {
+	if !alreadyWaiting && len(b.waiting) >= waitingMax {
 		b.dropEnded()
 		if len(b.waiting) >= waitingMax {
 			return errNoSpace
@@ -147,7 +149,7 @@ func (b *Bridge) deliver(name string, p *wanted) error {
 	return nil
 }
 
-// dropEnded deletes the schedules of chargers not connected that have ended.
+// dropEnded deletes the ended schedules of chargers that are not connected.
 func (b *Bridge) dropEnded() {
 	for name, p := range b.waiting {
 		if !p.profile.Span().To.After(b.Now()) {
@@ -156,15 +158,15 @@ func (b *Bridge) dropEnded() {
 	}
 }
 
-// disclaim says that an asset is no connector any more.
+// disclaim notes that an asset is no longer a connector.
 func (b *Bridge) disclaim(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.names, name)
 }
 
-// claim says which connector an asset is, and returns the schedule that waited for it.
-func (b *Bridge) claim(name string, at socket) *wanted {
+// claim notes which connector an asset is, and returns the schedule that waited for it.
+func (b *Bridge) claim(name string, at socket) *pushTarget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.names[name] = at

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// quantity is what a sample measures; the better ones come first.
+// quantity is what a sample measures, the most useful first.
 type quantity int
 
 const (
@@ -17,7 +17,7 @@ const (
 
 // The best source of a connector's energy has the rank 0.
 const (
-	// meterStart and meterStop go with whatever else there is
+	// meterStart and meterStop are combined with any other source
 	rankSession     = -1
 	rankChargePoint = 10 // added to what is measured for connector 0
 )
@@ -33,63 +33,64 @@ type sample struct {
 	End      bool      `json:"end,omitempty"`   // a transaction's last
 }
 
-// sampleKey is what tells the values of one message apart.
+// sampleKey distinguishes the values of one message.
 type sampleKey struct {
 	begin    bool
 	quantity quantity
 	rank     int
-	phased   bool
+	perPhase bool
 }
 
-// better reports whether a value says more of what flowed into the car by now.
-func (k sampleKey) better(than sampleKey) bool {
-	if k.begin != than.begin {
-		return than.begin
+// isBetter reports whether a value describes the energy that flowed into the car better than
+// another.
+func (k sampleKey) isBetter(other sampleKey) bool {
+	if k.begin != other.begin {
+		return other.begin
 	}
-	if k.quantity != than.quantity {
-		return k.quantity < than.quantity
+	if k.quantity != other.quantity {
+		return k.quantity < other.quantity
 	}
-	if k.rank != than.rank {
-		return k.rank < than.rank
+	if k.rank != other.rank {
+		return k.rank < other.rank
 	}
 
-	return !k.phased && than.phased
+	return !k.perPhase && other.perPhase
 }
 
 // observe finds the best measure of a connector's energy among the values of one instant.
-// Phases without a total are added up. If there is none, why says what was there instead.
+// Phases without a total are added up. If there is no measure, it returns the reason.
 func observe(values []sampled) (sample, string) {
 	sums := map[sampleKey]decimal{}
-	counted := map[sampleKey]map[string]bool{}
-	why := "no energy and no power among the measurands"
+	phases := map[sampleKey]map[string]bool{}
+	problem := "no energy and no power among the measurands"
 
 	for _, v := range values {
 		key, d, reason := v.read()
 		if reason != "" {
-			why = reason
+			problem = reason
 			continue
 		}
-		if counted[key] == nil {
-			counted[key] = map[string]bool{}
+		if phases[key] == nil {
+			phases[key] = map[string]bool{}
 		}
 
 		phase, _, _ := strings.Cut(v.Phase, "-")
-		if counted[key][phase] {
+		if phases[key][phase] {
 			continue
 		}
 
-		counted[key][phase] = true
+		phases[key][phase] = true
 		sum := sums[key]
 		sums[key] = decimal{sum.value + d.value, max(sum.step, d.step)}
 	}
 
 	if len(sums) == 0 {
-		return sample{}, why
+		return sample{}, problem
 	}
 
 	best := sampleKey{begin: true, quantity: power + 1} // worse than any
 	for key := range sums {
-		if key.better(best) {
+		if key.isBetter(best) {
 			best = key
 		}
 	}
@@ -105,7 +106,7 @@ func observe(values []sampled) (sample, string) {
 	}, ""
 }
 
-// locations are where a measure may be taken, the nearest to the car's plug first.
+// locations are the places of measurement, the nearest to the car's plug first.
 var locations = map[string]int{
 	"":       0,
 	"Outlet": 0,
@@ -114,7 +115,7 @@ var locations = map[string]int{
 	"Body":   3,
 }
 
-// read returns what a value measures, in Wh or W, or why it says nothing.
+// read returns the value in Wh or W, or the reason why it cannot be used.
 func (v sampled) read() (sampleKey, decimal, string) {
 	var key sampleKey
 	var d decimal
@@ -155,13 +156,13 @@ func (v sampled) read() (sampleKey, decimal, string) {
 	}
 
 	key.rank = rank
-	key.phased = phased
+	key.perPhase = phased
 	key.begin = v.Context == "Transaction.Begin"
 
 	return key, d, ""
 }
 
-// scaleOf turns a unit, however it is spelled, into Wh or W.
+// scaleOf returns the factor from a unit, in any spelling, to Wh or W.
 func scaleOf(q quantity, unit string) (float64, bool) {
 	units := map[string]float64{
 		"":    1,

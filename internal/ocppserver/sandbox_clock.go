@@ -19,7 +19,7 @@ const (
 // now is the time at flexd: the true time, or in a sandbox the organisation's, which may have
 // been advanced.
 func (b *Bridge) now() time.Time {
-	return b.trueNow().Add(time.Duration(b.ahead.Load()))
+	return b.trueNow().Add(time.Duration(b.clockOffset.Load()))
 }
 
 // followClock keeps the bridge by the organisation's clock in a sandbox, so that a night that
@@ -27,7 +27,7 @@ func (b *Bridge) now() time.Time {
 // and is not asked again.
 func (b *Bridge) followClock(ctx context.Context) {
 	for {
-		there, err := b.Client.Clock(ctx)
+		serverTime, err := b.Client.Clock(ctx)
 		pause := clockEvery
 		if err != nil {
 			pause = b.Timing.Retry
@@ -39,7 +39,7 @@ func (b *Bridge) followClock(ctx context.Context) {
 		}
 
 		if err == nil {
-			b.setClock(there)
+			b.setClock(serverTime)
 		}
 
 		select {
@@ -53,14 +53,14 @@ func (b *Bridge) followClock(ctx context.Context) {
 // setClock takes up the organisation's time. If it was advanced, every charger's worker looks
 // at what is due by then. It only goes forward: an answer from before that came late does not
 // turn it back.
-func (b *Bridge) setClock(there time.Time) {
-	by := there.Sub(b.now())
+func (b *Bridge) setClock(serverTime time.Time) {
+	by := serverTime.Sub(b.now())
 	if by < clockStep {
 		return
 	}
 
-	b.ahead.Add(int64(by))
-	b.Log.Info("the sandbox clock was advanced", "by", by.Round(time.Second), "now", there)
+	b.clockOffset.Add(int64(by))
+	b.Log.Info("the sandbox clock was advanced", "by", by.Round(time.Second), "now", serverTime)
 
 	b.mu.Lock()
 	defer b.mu.Unlock()

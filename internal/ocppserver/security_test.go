@@ -37,28 +37,28 @@ func TestGuard_Guesses(t *testing.T) {
 	now := night
 	cp1 := guess{"a", "CP1"}
 	for i := range narrowPace.most {
-		if !g.mayTry(cp1, false, now) {
+		if !g.mayGuess(cp1, false, now) {
 			t.Fatalf("guess %d is not judged", i)
 		}
 
-		g.guessed(cp1, now)
+		g.noteGuess(cp1, now)
 	}
 
-	if g.mayTry(cp1, true, now) || g.mayTry(cp1, false, now.Add(narrowPace.every-1)) {
+	if g.mayGuess(cp1, true, now) || g.mayGuess(cp1, false, now.Add(narrowPace.every-1)) {
 		t.Error("one more is judged")
 	}
 
-	if !g.mayTry(guess{"b", "CP1"}, false, now) || !g.mayTry(guess{"a", "CP2"}, false, now) {
+	if !g.mayGuess(guess{"b", "CP1"}, false, now) || !g.mayGuess(guess{"a", "CP2"}, false, now) {
 		t.Error("another address is not judged, or another charger")
 	}
 
 	now = now.Add(narrowPace.every)
-	if !g.mayTry(cp1, false, now) {
+	if !g.mayGuess(cp1, false, now) {
 		t.Error("later, one is not judged")
 	}
 
-	g.guessed(cp1, now)
-	if g.mayTry(cp1, false, now) {
+	g.noteGuess(cp1, now)
+	if g.mayGuess(cp1, false, now) {
 		t.Error("two are")
 	}
 }
@@ -70,20 +70,20 @@ func TestGuard_Neighbours(t *testing.T) {
 	now := night
 	for i := range widePace.most {
 		from := guess{"a", strconv.Itoa(i)}
-		if !g.mayTry(from, false, now) {
+		if !g.mayGuess(from, false, now) {
 			t.Fatalf("guess %d is not judged", i)
 		}
-		g.guessed(from, now)
+		g.noteGuess(from, now)
 	}
 
 	next := guess{"a", "CP1"}
-	if g.mayTry(next, false, now.Add(widePace.every-1)) {
+	if g.mayGuess(next, false, now.Add(widePace.every-1)) {
 		t.Error("one more is judged")
 	}
-	if !g.mayTry(next, true, now) {
+	if !g.mayGuess(next, true, now) {
 		t.Error("a charger that is known is shut out by its neighbours")
 	}
-	if !g.mayTry(next, false, now.Add(widePace.every)) {
+	if !g.mayGuess(next, false, now.Add(widePace.every)) {
 		t.Error("later, one is not judged")
 	}
 }
@@ -164,7 +164,7 @@ func TestGuard_Places(t *testing.T) {
 	}
 
 	for i := range 2 * addressesMax {
-		g.guessed(guess{strconv.Itoa(i), strconv.Itoa(i)}, night)
+		g.noteGuess(guess{strconv.Itoa(i), strconv.Itoa(i)}, night)
 	}
 
 	if len(g.addresses) > addressesMax || len(g.wrong) > addressesMax || g.enter("a", night) {
@@ -195,11 +195,11 @@ func TestBridge_PushIsBound(t *testing.T) {
 	mine, other := flex.AssetID{1}, flex.AssetID{2}
 	c.connector(1).asset = client.AssetResponse{ID: client.AssetID(mine)}
 	b.claim("CP1", socket{c, 1})
-	of := func(asset flex.AssetID, event byte) *wanted {
+	of := func(asset flex.AssetID, event byte) *pushTarget {
 		p := profileOf(t, 0, 7400)
 		p.ID = ocpp.ProfileID(asset)
 
-		return &wanted{event: client.EventID{0, 0, 0, 0, 0, event}, profile: p}
+		return &pushTarget{event: client.EventID{0, 0, 0, 0, 0, event}, profile: p}
 	}
 
 	for _, x := range []struct {
@@ -550,10 +550,10 @@ func TestTLS_Authorities(t *testing.T) {
 	wants("with the next one alone", false, true)
 
 	a := &authorities{file: ca}
-	before := a.of(config)
+	before := a.configFor(config)
 	write()
-	a.looked = time.Time{}
-	if after := a.of(config); after != before || after.ClientCAs == nil {
+	a.checkedAt = time.Time{}
+	if after := a.configFor(config); after != before || after.ClientCAs == nil {
 		t.Error("an empty file took away who was known")
 	}
 }
@@ -570,7 +570,7 @@ func TestCharger_StateUnwritable(t *testing.T) {
 	if err := os.Mkdir(inTheWay, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c.keep()
+	c.saveState()
 	if _, err := os.Stat(b.statePath(c.id)); err == nil {
 		t.Fatal("nothing was in the way")
 	}
@@ -578,7 +578,7 @@ func TestCharger_StateUnwritable(t *testing.T) {
 	if err := os.Remove(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	c.keep()
+	c.saveState()
 	if _, err := os.Stat(b.statePath(c.id)); err != nil {
 		t.Error(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The configuration keys by which a charger sends its meter.
+// The configuration keys that control which meter values a charger sends.
 const (
 	keyAlignedInterval = "ClockAlignedDataInterval"
 	keyAlignedData     = "MeterValuesAlignedData"
@@ -18,16 +18,16 @@ const (
 )
 
 const (
-	// alignedInterval and sampleInterval are how often a charger is to send its meter, in s.
+	// alignedInterval and sampleInterval are the requested intervals of meter values, in s.
 	alignedInterval = 900
 	sampleInterval  = 300
-	// settingEvery is how often one setting is written at most: some chargers restart on it,
-	// and some forget it.
+	// settingEvery is the least time between two writes of one setting. Some chargers restart
+	// on each write, and some forget what was written.
 	settingEvery = 24 * time.Hour
 	measurand    = "Energy.Active.Import.Register"
 )
 
-// settings is what is known of how a charger sends its meter.
+// settings is the known state of a charger's meter settings.
 type settings struct {
 	Written map[string]time.Time `json:"written,omitempty"` // by key
 	// it has no TriggerMessage
@@ -36,19 +36,19 @@ type settings struct {
 	checked bool // since it booted
 }
 
-// setMeter has the charger send its meter at the quarter hours, or if it does not do that, at
-// an interval within transactions. What it has been set to is read first, and only what must
-// change is written, once after a boot.
+// setMeter has the charger send meter values at the quarter hours, or if it does not support
+// that, at an interval within transactions. It reads the settings first and writes only those
+// that differ, once after each boot.
 func (c *charger) setMeter(
 	ctx context.Context,
 	l *link,
 	conf configuration,
 ) error {
 	c.mu.Lock()
-	checked := c.settings.checked
+	wasChecked := c.settings.checked
 	c.mu.Unlock()
 
-	if checked {
+	if wasChecked {
 		return nil
 	}
 
@@ -67,8 +67,8 @@ func (c *charger) setMeter(
 	return nil
 }
 
-// setAll brings an interval and its measurands to what is wanted, and reports whether the
-// charger has them so.
+// setAll sets an interval and its measurands, and reports whether the charger has both as
+// required.
 func (c *charger) setAll(
 	ctx context.Context,
 	l *link,
@@ -120,18 +120,18 @@ func (c *charger) setOne(
 	c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
 		var s statusAnswer
 		if answer(&s) == nil && s.changed() {
-			c.up.changed(key, value)
+			c.up.noteChange(key, value)
 		}
 
 		return nil
 	})
 
 	if errors.Is(err, errLinkLost) {
-		return false, errAgain
+		return false, errRetry
 	}
 
-	done := err == nil && s.changed()
-	if !done {
+	isSet := err == nil && s.changed()
+	if !isSet {
 		c.b.Log.Warn(
 			"a charger does not take a setting",
 			"charger",
@@ -145,19 +145,19 @@ func (c *charger) setOne(
 		)
 	}
 
-	if done {
-		c.up.changed(key, value)
+	if isSet {
+		c.up.noteChange(key, value)
 	}
 
-	return done, nil
+	return isSet, nil
 }
 
-// changed reports whether an answer says that a setting is changed.
+// changed reports whether an answer confirms a change of a setting.
 func (s statusAnswer) changed() bool {
 	return s.Status == accepted || s.Status == "RebootRequired"
 }
 
-// maySet reports whether a setting may be written again, and notes that it is.
+// maySet reports whether a setting may be written again. If so, it records the write.
 func (c *charger) maySet(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *charger) maySet(key string) bool {
 	return true
 }
 
-// find returns a key's value in a configuration. Chargers spell keys in their own case.
+// find returns a key's value in a configuration. Chargers differ in the case of their keys.
 func (conf configuration) find(key string) (value string, readOnly, known bool) {
 	for _, k := range conf.Known {
 		if strings.EqualFold(k.Key, key) {
@@ -186,7 +186,7 @@ func (conf configuration) find(key string) (value string, readOnly, known bool) 
 	return "", false, false
 }
 
-// alreadySet reports whether a setting already does what is wanted.
+// alreadySet reports whether a setting has the required value.
 func alreadySet(key, value string) bool {
 	value = strings.TrimSpace(value)
 	if key == keyAlignedData || key == keySampledData {
@@ -202,7 +202,7 @@ func alreadySet(key, value string) bool {
 		2*alignedInterval%n == 0
 }
 
-// target is what a setting is changed to. Measurands that are sent already stay.
+// target returns the new value of a setting. Measurands that are already sent stay in it.
 func target(key, value string) string {
 	switch key {
 	case keyAlignedInterval:

@@ -55,28 +55,28 @@ func TestSeveral_ConnectorsOfAnEVSE(t *testing.T) {
 	say(1, "Available")
 	say(2, "Occupied")
 	var again connector
-	again.restore(c.connectors[1].saved())
+	again.restore(c.connectors[1].snapshot())
 	if again.outlet != 2 {
 		t.Errorf("after a restart the car is at connector %d", again.outlet)
 	}
 
 	for _, word := range []string{"Available", "Unavailable"} {
 		say(1, word)
-		if n := c.connectors[1]; !n.plugged || n.status != statusPreparing {
-			t.Errorf("after %s of the other connector the car is there: %v, %s", word, n.plugged, n.status)
+		if n := c.connectors[1]; !n.pluggedIn || n.status != statusPreparing {
+			t.Errorf("after %s of the other connector the car is there: %v, %s", word, n.pluggedIn, n.status)
 		}
 	}
 
 	c.connectors[1].tx = 7
 	say(1, "Occupied")
 	say(1, "Available")
-	if n := c.connectors[1]; !n.plugged || n.outlet != 2 {
-		t.Errorf("after another car came and went, the one that charges is there: %v, at %d", n.plugged, n.outlet)
+	if n := c.connectors[1]; !n.pluggedIn || n.outlet != 2 {
+		t.Errorf("after another car came and went, the one that charges is there: %v, at %d", n.pluggedIn, n.outlet)
 	}
 
 	c.connectors[1].tx = 0
 	say(2, "Available")
-	if c.connectors[1].plugged {
+	if c.connectors[1].pluggedIn {
 		t.Error("the car has gone and is still there")
 	}
 
@@ -86,8 +86,8 @@ func TestSeveral_ConnectorsOfAnEVSE(t *testing.T) {
 		if _, err := c.takeStation("TransactionEvent", json.RawMessage(text)); err != nil {
 			t.Fatal(err)
 		}
-		if n := c.connectors[1]; !n.plugged || n.outlet != i {
-			t.Errorf("with %s the car is there: %v, at %d", evse, n.plugged, n.outlet)
+		if n := c.connectors[1]; !n.pluggedIn || n.outlet != i {
+			t.Errorf("with %s the car is there: %v, at %d", evse, n.pluggedIn, n.outlet)
 		}
 		now = now.Add(time.Second)
 	}
@@ -109,8 +109,8 @@ func TestSeveral_ConnectorsLate(t *testing.T) {
 	}
 
 	c.lateDue(now.Add(c.b.Timing.Late))
-	if n := c.connectors[1]; !n.plugged || n.outlet != 2 {
-		t.Errorf("the car is there: %v, at %d", n.plugged, n.outlet)
+	if n := c.connectors[1]; !n.pluggedIn || n.outlet != 2 {
+		t.Errorf("the car is there: %v, at %d", n.pluggedIn, n.outlet)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestSeveral_SecondConnector(t *testing.T) {
 		}
 
 		s.mu.Lock()
-		again := s.saved()
+		again := s.snapshot()
 		s.connector(2)
 		s.mu.Unlock()
 		if len(again.Whole) != 2 {
@@ -170,19 +170,19 @@ func TestSeveral_SentOnceMore(t *testing.T) {
 		s.after = 0
 		p := s.wants()
 		s.round()
-		if !p.over {
+		if !p.isOver {
 			t.Fatal("it is not given up")
 		}
 
 		answer = `{"status":"Accepted"}`
 		for range 2 {
-			if err := s.want(1, &wanted{event: p.event, profile: p.profile}); err != nil {
+			if err := s.want(1, &pushTarget{event: p.event, profile: p.profile}); err != nil {
 				t.Fatal(err)
 			}
 			s.round()
 		}
-		if p.over || p.sent.steps == nil || p.again != 1 {
-			t.Errorf("it is given up: %v, sent: %v, %d times more", p.over, p.sent.steps, p.again)
+		if p.isOver || p.sent.steps == nil || p.resendCount != 1 {
+			t.Errorf("it is given up: %v, sent: %v, %d times more", p.isOver, p.sent.steps, p.resendCount)
 		}
 	})
 }
@@ -220,7 +220,7 @@ func TestSeveral_PlanOfACarThatHasGone(t *testing.T) {
 			t.Fatal("the plan of the car that is there is not sent")
 		}
 
-		s.n.sendAgain()
+		s.n.resendProfile()
 		s.n.another = true
 		_ = s.synchronise(t.Context())
 		if p.sent.steps != nil {
@@ -245,7 +245,7 @@ func TestSeveral_OccupiedAfterAStart(t *testing.T) {
 		now = now.Add(time.Second)
 	}
 
-	if !c.connectors[1].plugged {
+	if !c.connectors[1].pluggedIn {
 		t.Error("the car counts as gone")
 	}
 }
@@ -257,7 +257,7 @@ func TestSeveral_EndOfAnEarlierTransaction(t *testing.T) {
 	c := alone(t, &now, "")
 	start := func() int {
 		t.Helper()
-		answer, err := c.take("StartTransaction", json.RawMessage(fmt.Sprintf(`{"connectorId":1,"idTag":"x","meterStart":1,"timestamp":%q}`, stamped(now))))
+		answer, err := c.handleCall("StartTransaction", json.RawMessage(fmt.Sprintf(`{"connectorId":1,"idTag":"x","meterStart":1,"timestamp":%q}`, stamped(now))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestSeveral_EndOfAnEarlierTransaction(t *testing.T) {
 	stop := func(number int, at time.Time) {
 		t.Helper()
 		text := fmt.Sprintf(`{"transactionId":%d,"meterStop":2,"timestamp":%q}`, number, stamped(at))
-		if _, err := c.take("StopTransaction", json.RawMessage(text)); err != nil {
+		if _, err := c.handleCall("StopTransaction", json.RawMessage(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -545,9 +545,9 @@ func TestSeveral_AssetReplaced(t *testing.T) {
 	}
 
 	power := 3.7
-	n.want = &wanted{tries: 1}
+	n.want = &pushTarget{tries: 1}
 	c.setAsset(n, client.AssetResponse{ID: client.AssetID{2}, Properties: &client.AssetProperties{PowerKW: &power}})
-	if n.want.again != 1 {
+	if n.want.resendCount != 1 {
 		t.Error("a plan by another power is not sent again")
 	}
 }
@@ -663,7 +663,7 @@ func TestSeveral_AssetReadAgain(t *testing.T) {
 	}
 
 	status = http.StatusNotFound
-	n.want, n.fetch, n.profile = &wanted{}, false, 7
+	n.want, n.fetch, n.profile = &pushTarget{}, false, 7
 	look(assetEvery, 2)
 	if !n.asset.ID.IsZero() || n.reported != reportedNothing {
 		t.Errorf("a deleted asset is the connector: %v", n.asset.ID)
@@ -698,11 +698,11 @@ func TestSeveral_PlanTakenOffLater(t *testing.T) {
 		s.link = nil
 		s.mu.Unlock()
 		s.n.plug(false, time.Now().Add(-time.Hour))
-		s.reported(s.n, reportedOut, time.Now(), 0)
+		s.noteReport(s.n, reportedOut, time.Now(), 0)
 		_ = s.takeOff(t.Context(), s.n)
 
 		var again connector
-		again.restore(s.n.saved())
+		again.restore(s.n.snapshot())
 		if cleared != 0 || again.profile == 0 {
 			t.Errorf("%d are cleared, %d is kept for a restart", cleared, again.profile)
 		}
@@ -733,7 +733,7 @@ func TestSeveral_RefusedBeforeItsTransaction(t *testing.T) {
 
 			start := fmt.Sprintf(`{"connectorId":1,"idTag":"a","meterStart":0,"timestamp":%q}`, stamped(time.Now()))
 			if s.n.tx == 0 {
-				_, _ = s.take("StartTransaction", json.RawMessage(start))
+				_, _ = s.handleCall("StartTransaction", json.RawMessage(start))
 			}
 			return `{"status":"Rejected"}`
 		})
@@ -742,8 +742,8 @@ func TestSeveral_RefusedBeforeItsTransaction(t *testing.T) {
 		p := s.wants()
 		s.round()
 		s.round()
-		if p.over || p.sent.form.Purpose != purposeTx || slices.Contains(s.said(), client.CallbackRejected) {
-			t.Errorf("it is given up: %v, sent as %+v; flexd is told %v", p.over, p.sent.form, s.said())
+		if p.isOver || p.sent.form.Purpose != purposeTx || slices.Contains(s.said(), client.CallbackRejected) {
+			t.Errorf("it is given up: %v, sent as %+v; flexd is told %v", p.isOver, p.sent.form, s.said())
 		}
 	})
 }
@@ -766,7 +766,7 @@ func TestSeveral_FloorOfOtherPhases(t *testing.T) {
 		})
 		s.mu.Unlock()
 
-		s.floorKnown(s.n, o, true)
+		s.noteFloor(s.n, o, true)
 		if !due || s.n.floorSent {
 			t.Errorf("it was due: %v; the floor of one phase counts as sent: %v", due, s.n.floorSent)
 		}
@@ -781,7 +781,7 @@ func TestSeveral_LateEndOnASecondConnector(t *testing.T) {
 	c.connector(1)
 	said := func(action, text string, args ...any) any {
 		t.Helper()
-		answer, err := c.take(action, json.RawMessage(fmt.Sprintf(text, args...)))
+		answer, err := c.handleCall(action, json.RawMessage(fmt.Sprintf(text, args...)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -823,7 +823,7 @@ func TestSeveral_ClearedWithoutAnswer(t *testing.T) {
 
 		s.after = time.Hour
 		s.mu.Lock()
-		s.n.profile, s.whole = 7, []int{7}
+		s.n.profile, s.allConnectorProfiles = 7, []int{7}
 		s.connector(2)
 		s.mu.Unlock()
 
@@ -834,8 +834,8 @@ func TestSeveral_ClearedWithoutAnswer(t *testing.T) {
 			if err == nil != over || whole == nil != over {
 				t.Errorf("after %d tries: %v, %v", try, err, whole)
 			}
-			if s.n.profile == 0 != over || s.whole == nil != over {
-				t.Errorf("after %d tries %d and %d are to be cleared", try, s.n.profile, s.whole)
+			if s.n.profile == 0 != over || s.allConnectorProfiles == nil != over {
+				t.Errorf("after %d tries %d and %d are to be cleared", try, s.n.profile, s.allConnectorProfiles)
 			}
 		}
 	})
@@ -848,7 +848,7 @@ func TestSeveral_PushAfterThePlugOut(t *testing.T) {
 		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
 		s.after = 0
 		s.n.plug(false, time.Now().Add(-time.Hour))
-		s.reported(s.n, reportedOut, time.Now(), 0)
+		s.noteReport(s.n, reportedOut, time.Now(), 0)
 		p := s.wants()
 
 		if err := s.follow(t.Context(), s.n); err != nil || p.sent.steps != nil {
@@ -883,7 +883,7 @@ func TestSeveral_LimitOfNoTransaction(t *testing.T) {
 
 	for _, bounded := range []bool{true, false} {
 		text := fmt.Sprintf(`{"connectorId":1,"idTag":"a","meterStart":0,"timestamp":%q}`, stamped(now))
-		if _, err := c.take("StartTransaction", json.RawMessage(text)); err != nil {
+		if _, err := c.handleCall("StartTransaction", json.RawMessage(text)); err != nil {
 			t.Fatal(err)
 		}
 

@@ -314,7 +314,7 @@ func (s shape) follow(t *testing.T) (got map[int]float64, why []string) {
 		}
 
 		now = m.at.Add(300 * time.Millisecond)
-		if _, err := c.take(m.action, []byte(m.payload)); err != nil {
+		if _, err := c.handleCall(m.action, []byte(m.payload)); err != nil {
 			t.Fatalf("%s: %v", m.payload, err)
 		}
 

@@ -11,14 +11,14 @@ import (
 const (
 	// socMeasurand is the car's state of charge, in percent.
 	socMeasurand = "SoC"
-	// socEvery is how often flexd is sent it.
+	// socEvery is how often the state of charge is sent to flexd.
 	socEvery = 10 * time.Minute
 )
 
-// passSoC passes on the state of charge of a car, if a charger says it: by it flexd knows what
-// a car may give back. A message that waited says nothing of what the car holds now. Where
-// flexd may have cars give, it is not to know that of a car that cannot: it would plan what is
-// never given.
+// passSoC sends flexd the state of charge of a car, if the charger reports it. flexd uses it
+// to decide how much the car may discharge. It is not sent from a delayed message, which is no
+// longer true. Nor is it sent if the asset may discharge but this car cannot: flexd would plan
+// a discharge that cannot happen.
 func (c *charger) passSoC(n *connector, v meterValue, now time.Time) {
 	at := now
 	if !v.At.IsZero() {

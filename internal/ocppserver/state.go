@@ -21,16 +21,17 @@ import (
 )
 
 const (
-	// stateSuffix is what the files of a state directory end in, behind the charger's id.
+	// stateSuffix is the suffix of files in a state directory, after the charger's id.
 	stateSuffix = ".charger.json"
-	// savingMax is how many files are written at once: each takes a thread of the system's.
+	// savingMax is the most files that are written at once. Each write needs a thread of the
+	// operating system.
 	savingMax = 8
-	// stateKept is how long the file of a charger that says nothing is kept.
+	// stateKept is how long the file of a silent charger is stored.
 	stateKept = 60 * 24 * time.Hour
 )
 
-// savedCharger is what the bridge must know of a charger after it was ended or killed. The
-// schedule is not part of it: flexd shows the one in force.
+// savedCharger is the state of a charger that must survive a restart or crash of the bridge.
+// The schedule is not part of it, because flexd shows the one in force.
 type savedCharger struct {
 	Model      savedModel       `json:"model"`
 	Habit      capabilities     `json:"habit"`
@@ -47,8 +48,8 @@ type savedCharger struct {
 	Transactions []bridge.Transaction `json:"transactions,omitempty"`
 }
 
-// savedUpstream is what is to be known of a charger's platform. Messages that were not answered
-// are not part of it: the charger says them again.
+// savedUpstream is the saved state of a charger's platform. Unanswered messages are not part
+// of it, because the charger repeats them.
 type savedUpstream struct {
 	Errands []*queuedMessage  `json:"errands,omitempty"`
 	Numbers []renumbered      `json:"numbers,omitempty"`
@@ -94,7 +95,7 @@ type savedConnector struct {
 	Profile int            `json:"profile,omitempty"` // that the charger took
 }
 
-// savedStart is a StartTransaction to its last digit, so that it is known when it is repeated.
+// savedStart is a complete StartTransaction, so that a repetition of it is recognised.
 type savedStart struct {
 	Connector int       `json:"connector"`
 	Tag       string    `json:"tag"`
@@ -103,23 +104,23 @@ type savedStart struct {
 	At        time.Time `json:"at"`
 }
 
-// statePath is the file of a charger.
+// statePath returns the path of a charger's file.
 func (b *Bridge) statePath(id string) string {
 	return filepath.Join(b.State, id+stateSuffix)
 }
 
-// keep saves a charger, if it is one of flexd's and anything has changed. A file is written
-// beside the old one and replaces it, so that there is always a whole one. The caller
+// saveState saves a charger if it has an asset and its state has changed. The file is written
+// under another name and then renamed, so that there is always a complete one. The caller
 // holds mu.
-func (c *charger) keep() {
-	if c.b.State == "" || !c.known() && !c.up.named() {
+func (c *charger) saveState() {
+	if c.b.State == "" || !c.known() && !c.up.hasPlatform() {
 		return
 	}
 
-	b, err := json.Marshal(c.saved())
+	b, err := json.Marshal(c.snapshot())
 	if err == nil {
 		sum := sha256.Sum256(b)
-		if sum == c.kept {
+		if sum == c.savedHash {
 			return
 		}
 
@@ -127,7 +128,7 @@ func (c *charger) keep() {
 		err = replaceFile(c.b.statePath(c.id), b)
 		<-c.b.saving
 		if err == nil {
-			c.kept = sum
+			c.savedHash = sum
 		}
 	}
 
@@ -142,11 +143,11 @@ func (c *charger) keep() {
 	}
 }
 
-// save is keep for who does not hold mu.
+// save is saveState for callers that do not hold mu.
 func (c *charger) save() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keep()
+	c.saveState()
 }
 
 // known reports whether one of the charger's connectors is an asset. The caller holds mu.
@@ -160,7 +161,7 @@ func (c *charger) known() bool {
 	return false
 }
 
-func (c *charger) saved() savedCharger {
+func (c *charger) snapshot() savedCharger {
 	s := savedCharger{
 		Model:        savedModel(c.model),
 		Habit:        c.capabilities,
@@ -171,36 +172,36 @@ func (c *charger) saved() savedCharger {
 		Reports:      append(slices.Clone(c.sending), c.reports...),
 		Callbacks:    c.callbacks,
 		Transactions: c.transactions,
-		Whole:        c.whole,
+		Whole:        c.allConnectorProfiles,
 	}
 
-	if u := c.up; u.named() {
-		answered := slices.DeleteFunc(slices.Clone(u.queue), func(e *queuedMessage) bool {
-			return !e.closed
+	if u := c.up; u.hasPlatform() {
+		unanswered := slices.DeleteFunc(slices.Clone(u.queue), func(e *queuedMessage) bool {
+			return !e.isDone
 		})
-		s.Upstream = &savedUpstream{answered, u.numbers, u.values, u.limits}
+		s.Upstream = &savedUpstream{unanswered, u.numbers, u.values, u.limits}
 	}
 
 	for _, number := range c.numbers() {
-		s.Connectors = append(s.Connectors, c.connectors[number].saved())
+		s.Connectors = append(s.Connectors, c.connectors[number].snapshot())
 	}
 
 	return s
 }
 
-func (n *connector) saved() savedConnector {
+func (n *connector) snapshot() savedConnector {
 	s := savedConnector{
 		Number:      n.number,
 		Asset:       n.asset,
 		Status:      n.status,
 		Heard:       n.heard,
-		Plugged:     n.plugged,
+		Plugged:     n.pluggedIn,
 		Since:       n.since,
 		Doubtful:    n.doubtful,
 		Reported:    n.reported,
 		ReportedAt:  n.reportedAt,
-		GoneAt:      n.goneAt,
-		BackAt:      n.backAt,
+		GoneAt:      n.unpluggedAt,
+		BackAt:      n.repluggedAt,
 		Another:     n.another,
 		Outlet:      n.outlet,
 		NextAt:      n.nextAt,
@@ -229,14 +230,14 @@ func (n *connector) saved() savedConnector {
 	return s
 }
 
-// takeOver is restore with the charger's mu.
-func (c *charger) takeOver(s savedCharger) {
+// restoreFrom is restore with the charger's mu.
+func (c *charger) restoreFrom(s savedCharger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.restore(s)
 }
 
-// restore takes over what was saved of a charger.
+// restore restores a charger's saved state.
 func (c *charger) restore(s savedCharger) {
 	c.model = bootNotification(s.Model)
 	c.capabilities = s.Habit
@@ -247,45 +248,46 @@ func (c *charger) restore(s savedCharger) {
 	c.reports = s.Reports
 	c.callbacks = s.Callbacks
 	c.transactions = s.Transactions
-	c.whole = s.Whole
+	c.allConnectorProfiles = s.Whole
 
-	if c.up.named() && s.Upstream != nil {
+	if c.up.hasPlatform() && s.Upstream != nil {
 		c.up.restore(*s.Upstream)
 	}
 
 	for _, saved := range s.Connectors {
 		if n := c.connector(saved.Number); n != nil {
 			n.restore(saved)
-			if n.txName == "" { // else the number is not one of a row
+			if n.txName == "" { // with a textual id the number is a hash, not one of a sequence
 				c.b.tookNumber(n.lastTx)
 			}
 		}
 	}
 }
 
-// restorePlug takes over what was saved of the cars at a connector, and of the last one's
-// profile. An earlier release did not save when one was reported: not before it came.
+// restorePlug restores the saved state of the cars at a connector, and the profile of the last
+// one. Earlier releases did not save the time of a car's report; it then counts as reported
+// when it came.
 func (n *connector) restorePlug(s savedConnector) {
 	n.reportedAt = s.ReportedAt
 	if n.reportedAt.IsZero() {
 		n.reportedAt = s.Since
 	}
 
-	n.goneAt = s.GoneAt
-	n.backAt = s.BackAt
+	n.unpluggedAt = s.GoneAt
+	n.repluggedAt = s.BackAt
 	n.another = s.Another
 	n.outlet = s.Outlet
 	n.nextAt = s.NextAt
 	n.profile = s.Profile
 }
 
-// restore takes over what was saved of a connector. Its asset is asked for again.
+// restore restores a connector's saved state. Its asset is requested from flexd again.
 func (n *connector) restore(s savedConnector) {
 	n.asset = s.Asset
 	n.stored = !s.Asset.ID.IsZero()
 	n.status = s.Status
 	n.heard = s.Heard
-	n.plugged = s.Plugged
+	n.pluggedIn = s.Plugged
 	n.since = s.Since
 	n.doubtful = s.Doubtful
 	n.reported = s.Reported
@@ -313,10 +315,10 @@ func (n *connector) restore(s savedConnector) {
 	}
 }
 
-// restore takes over what was saved of a platform.
+// restore restores a platform's saved state.
 func (u *upstream) restore(s savedUpstream) {
 	for _, e := range s.Errands {
-		e.ended = make(chan struct{})
+		e.done = make(chan struct{})
 		e.release()
 		u.c.b.tookNumber(e.Local)
 	}
@@ -331,11 +333,11 @@ func (u *upstream) restore(s savedUpstream) {
 	u.wake()
 }
 
-// numbersAhead is how far the bridge's own numbers of transactions may be ahead of the clock.
+// numbersAhead is how far the bridge's own transaction numbers may be ahead of the clock.
 const numbersAhead = 1_000_000
 
-// tookNumber notes a transaction's number, so that no other has it. A platform's may be any:
-// after the largest there would be none that a charger can read.
+// tookNumber records a transaction number as used. A platform may use any number. The largest
+// one is not recorded, because no valid number would follow it.
 func (b *Bridge) tookNumber(tx int) {
 	if int64(tx) > b.Now().Unix()+numbersAhead {
 		return
@@ -349,8 +351,8 @@ func (b *Bridge) tookNumber(tx int) {
 	}
 }
 
-// load takes up the chargers of the state directory. A file that cannot be read is named in
-// the log and passed over: its charger restarts.
+// load restores the chargers of the state directory. If a file cannot be read, that is logged
+// and its charger starts without state.
 func (b *Bridge) load() error {
 	if b.State == "" {
 		return nil
@@ -401,14 +403,14 @@ func (b *Bridge) loadOne(path string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.begin(id); c != nil {
-		c.takeOver(s)
+		c.restoreFrom(s)
 		c.wake()
 	}
 
 	return nil
 }
 
-// readState reads what was saved of a charger.
+// readState reads a charger's file.
 func readState(path string) (savedCharger, error) {
 	var s savedCharger
 	text, err := os.ReadFile(path)
@@ -421,7 +423,8 @@ func readState(path string) (savedCharger, error) {
 	return s, err
 }
 
-// begin starts to work for a charger; nil if there are too many. The caller holds b.mu.
+// begin starts the worker of a charger. It returns nil if there are too many chargers. The
+// caller holds b.mu.
 func (b *Bridge) begin(id string) *charger {
 	if len(b.chargers) >= ChargersMax || b.ctx.Err() != nil {
 		return nil
@@ -445,7 +448,7 @@ func (b *Bridge) begin(id string) *charger {
 	return c
 }
 
-// dropState removes a charger's file.
+// dropState deletes a charger's file.
 func (b *Bridge) dropState(id string) {
 	if b.State == "" {
 		return

@@ -7,12 +7,12 @@ import (
 	"runtime"
 )
 
-// syncFile brings to the disk what was written to a file, or the names in a folder.
+// syncFile flushes a file's content, or the names in a folder, to the disk.
 var syncFile = (*os.File).Sync
 
-// replaceFile puts a file in the place of another. The new one is on the disk before it has
-// the name, and the name is before this returns: a power cut leaves the old one or the new one
-// whole.
+// replaceFile replaces a file by another one. The new content is on the disk before the
+// rename, and the rename is on the disk before this returns. So a power cut leaves either the
+// old or the new file, complete.
 func replaceFile(path string, b []byte) error {
 	next := path + ".new"
 	if err := writeSynced(next, b); err != nil {
@@ -25,7 +25,7 @@ func replaceFile(path string, b []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// writeSynced writes a file that only its owner may read.
+// writeSynced writes a file that only its owner may read, and flushes it.
 func writeSynced(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -40,8 +40,8 @@ func writeSynced(path string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncFolder brings the names in a folder to the disk. Windows has no such call, and does it
-// by itself.
+// syncFolder flushes the names in a folder to the disk. Windows has no such call, and needs
+// none.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

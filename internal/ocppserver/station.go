@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// The versions of OCPP in JSON that a charging station speaks. They are one dialect, but that
-// 2.1 alone knows cars that discharge.
+// The subprotocols of OCPP 2. They are handled alike, except that only 2.1 has cars that
+// discharge.
 const (
 	subprotocol201 = "ocpp2.0.1"
 	subprotocol21  = "ocpp2.1"
 )
 
-// ofStation reports whether a subprotocol is one of the dialect of OCPP 2.
+// ofStation reports whether a subprotocol is OCPP 2.0.1 or 2.1.
 func ofStation(subprotocol string) bool {
 	return subprotocol == subprotocol201 || subprotocol == subprotocol21
 }
@@ -27,8 +27,8 @@ const (
 	eventEnded   = "Ended"
 )
 
-// takeStation answers a call in OCPP 2.0.1 or 2.1: what it says becomes the same facts as in
-// 1.6, and the rules for them are the same.
+// takeStation answers a call in OCPP 2.0.1 or 2.1. It converts the call to the same facts as
+// in 1.6, so that the same rules apply.
 func (c *charger) takeStation(
 	action string,
 	payload json.RawMessage,
@@ -36,7 +36,7 @@ func (c *charger) takeStation(
 	now := c.b.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.keep() // nothing that was answered may be lost
+	defer c.saveState() // what was answered must survive a crash
 
 	switch action {
 	case "BootNotification":
@@ -62,7 +62,7 @@ func (c *charger) takeStation(
 
 	case "MeterValues":
 		return decodeThen(payload, func(m stationMeter) any {
-			c.metered(meterValues{
+			c.noteMeterValues(meterValues{
 				Connector: m.EVSE,
 				Values:    plainValues(m.Values),
 			}, now)
@@ -71,8 +71,8 @@ func (c *charger) takeStation(
 		})
 	case actionSign:
 		return decodeThen(payload, func(m signCertificate) any {
-			if why := c.takeRequest(m, payload, now); why != nil {
-				return stationStatusAnswer{rejected, why}
+			if reason := c.takeRequest(m, payload, now); reason != nil {
+				return stationStatusAnswer{rejected, reason}
 			}
 			return stationStatusAnswer{Status: accepted}
 		})
@@ -83,7 +83,7 @@ func (c *charger) takeStation(
 	return takeStationOther(action)
 }
 
-// takeStationOther answers what changes nothing here.
+// takeStationOther answers calls that change nothing here.
 func takeStationOther(action string) (any, error) {
 	switch action {
 	case "DataTransfer":
@@ -115,7 +115,7 @@ func takeStationOther(action string) (any, error) {
 	}
 }
 
-// stationStatus takes the state of an EVSE's connector.
+// stationStatus handles the status of an EVSE's connector.
 func (c *charger) stationStatus(m stationStatus, now time.Time) {
 	n := c.connector(int(m.EVSE))
 	if n == nil {
@@ -130,7 +130,7 @@ func (c *charger) stationStatus(m stationStatus, now time.Time) {
 	})
 }
 
-// withCar are the statuses that say that a car is there.
+// withCar are the statuses that show that a car is there.
 var withCar = []string{
 	statusPreparing,
 	statusCharging,
@@ -139,47 +139,47 @@ var withCar = []string{
 	statusFinishing,
 }
 
-// takeOutlet takes the state of one of an EVSE's connectors. Occupied says no more than that a
-// car is there: what its transaction said of it stays. What another of them than the car's
-// says meanwhile is not of the car.
+// takeOutlet handles the status of one of an EVSE's connectors. Occupied only means that a car
+// is there, so that a more precise status from the transaction stays. The status of a
+// connector other than the car's is ignored.
 func (n *connector) takeOutlet(
 	e chargerEvent,
 	at, arrived time.Time,
 	patience time.Duration,
 ) {
 	occupied := e.Word == statusOccupied
-	if !occupied && n.elsewhere(e.Outlet) {
+	if !occupied && n.isOtherOutlet(e.Outlet) {
 		return
 	}
 
-	word := e.Word
+	status := e.Word
 	if occupied {
-		word = statusPreparing
-		if n.plugged && slices.Contains(withCar, n.status) {
-			word = n.status
+		status = statusPreparing
+		if n.pluggedIn && slices.Contains(withCar, n.status) {
+			status = n.status
 		}
 	}
 
 	newest := !at.Before(n.heard)
-	n.takeStatus(word, at, arrived)
-	n.tookStatus(word, at, patience)
+	n.takeStatus(status, at, arrived)
+	n.tookStatus(status, at, patience)
 
-	// While one charges, another car may come to the next connector: the EVSE charges one at a
-	// time.
+	// While one car charges, another may be plugged in at the next connector. The EVSE charges
+	// one at a time.
 	waits := n.tx != 0 && n.outlet != 0
 	if occupied && newest && !waits {
 		n.outlet = e.Outlet
 	}
 }
 
-// elsewhere reports whether a connector of the EVSE is another than the one that the car is at.
-func (n *connector) elsewhere(outlet int) bool {
+// isOtherOutlet reports whether a connector of the EVSE is not the one with the car.
+func (n *connector) isOtherOutlet(outlet int) bool {
 	known := outlet != 0 && n.outlet != 0
-	return n.plugged && known && outlet != n.outlet
+	return n.pluggedIn && known && outlet != n.outlet
 }
 
-// event takes what a station says of a transaction: its beginning, its end, its meter and the
-// state of the car, in one message.
+// event handles a TransactionEvent: the start and end of a transaction, its meter values and
+// the state of the car come in one message.
 func (c *charger) event(m transactionEvent, now time.Time) tokenAnswer {
 	var answer tokenAnswer
 	if m.Token.ID != "" {
@@ -207,26 +207,26 @@ func (c *charger) event(m transactionEvent, now time.Time) tokenAnswer {
 	if m.Type == eventEnded {
 		c.stopTransaction(m.stop(number, values), now)
 	} else {
-		c.metered(meterValues{
+		c.noteMeterValues(meterValues{
 			Connector:   integer(n.number),
 			Transaction: integer(number),
 			Values:      values,
 		}, now)
 	}
 
-	if word := m.word(); word != "" {
+	if status := m.chargerStatus(); status != "" {
 		c.at(m.At, now, chargerEvent{
 			What:      saidStatus,
 			Connector: n.number,
 			Outlet:    int(m.EVSE.Connector),
-			Word:      word,
+			Word:      status,
 		})
 	}
 
 	return answer
 }
 
-// start is the event as a StartTransaction of OCPP 1.6.
+// start converts the event into a StartTransaction of OCPP 1.6.
 func (m transactionEvent) start(
 	n *connector,
 	values list[meterValue],
@@ -239,7 +239,7 @@ func (m transactionEvent) start(
 	}
 }
 
-// stop is the event as a StopTransaction of OCPP 1.6.
+// stop converts the event into a StopTransaction of OCPP 1.6.
 func (m transactionEvent) stop(
 	number int,
 	values list[meterValue],
@@ -253,15 +253,15 @@ func (m transactionEvent) stop(
 	}
 }
 
-// word is the status of OCPP 1.6 that a transaction's event stands for, empty if it says nothing.
-// After the end of a transaction a car stays until a status says that it has gone.
-func (m transactionEvent) word() string {
+// chargerStatus returns the OCPP 1.6 status that a TransactionEvent implies; empty if none.
+// After the end of a transaction the car stays until a status reports that it has gone.
+func (m transactionEvent) chargerStatus() string {
 	state := m.Info.State
 	switch {
 	case state == "Idle":
 		return statusAvailable
 	case m.Type == eventEnded && m.Info.Reason == reasonDisconnected:
-		return "" // the end says so
+		return "" // the event's type is enough
 	case m.Type == eventEnded:
 		return statusFinishing
 	case state == "EVConnected":
@@ -271,8 +271,8 @@ func (m transactionEvent) word() string {
 	return state
 }
 
-// numberOf is the number that stands for a transaction's text: 31 bits of a hash, never 0, so
-// that it is the same after a restart.
+// numberOf returns the number for a transaction's textual id: 31 bits of a hash, never 0. It
+// is the same after a restart.
 func numberOf(id string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
@@ -280,9 +280,9 @@ func numberOf(id string) int {
 	return int(max(1, h.Sum32()&math.MaxInt32))
 }
 
-// registerOf is the energy register of a transaction's beginning or end, in Wh: the latest one, for
-// the end may bring all samples of the transaction along. It is -1, which no register shows, if
-// there is none among the values.
+// registerOf returns the energy register at the start or end of a transaction, in Wh. It is
+// the latest value, because the end may repeat all samples of the transaction. It is -1, an
+// impossible register, if there is none.
 func registerOf(values list[meterValue]) decimal {
 	found := decimal{value: -1}
 	var at time.Time
@@ -308,7 +308,7 @@ func registerOf(values list[meterValue]) decimal {
 	return found
 }
 
-// isRegister reports whether a value is the total energy at the outlet.
+// isRegister reports whether a value is the total imported energy at the outlet.
 func (v sampled) isRegister() bool {
 	outlet := v.Location == "" || v.Location == "Outlet"
 	energy := v.Measurand == "" || v.Measurand == measurand

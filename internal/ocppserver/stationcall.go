@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// stationVariables are the variables of OCPP 2.0.1 that stand for keys of 1.6.
+// stationVariables are the variables of OCPP 2.0.1 that correspond to keys of 1.6.
 var stationVariables = map[string]variable{
 	keyStackLevel:      variableOf("SmartChargingCtrlr", "ProfileStackLevel"),
 	keyPeriods:         variableOf("SmartChargingCtrlr", "PeriodsPerSchedule"),
@@ -28,7 +28,8 @@ type station struct {
 	ask func(ctx context.Context, action string, in, out any) error
 }
 
-// call is link.call for a station. What it does not know, such as a person's call, goes as it is.
+// call is link.call for a station. Calls without a conversion, such as a person's, are sent
+// unchanged.
 func (s station) call(ctx context.Context, action string, in, out any) error {
 	switch m := in.(type) {
 	case getConfiguration:
@@ -71,27 +72,27 @@ func (s station) call(ctx context.Context, action string, in, out any) error {
 	return s.ask(ctx, action, in, out)
 }
 
-// variables asks for what the keys stand for.
+// variables reads the variables that correspond to the keys.
 func (s station) variables(
 	ctx context.Context,
 	keys []string,
 ) (configuration, error) {
-	var ask getVariables
+	var request getVariables
 	for _, key := range keys {
 		if v, known := stationVariables[key]; known {
-			ask.Data = append(ask.Data, v)
+			request.Data = append(request.Data, v)
 		}
 	}
 
 	var answer variables
-	if err := s.ask(ctx, "GetVariables", ask, &answer); err != nil {
+	if err := s.ask(ctx, "GetVariables", request, &answer); err != nil {
 		return configuration{}, err
 	}
 
 	return answer.plain(keys), nil
 }
 
-// plain is the answer as a configuration with those keys.
+// plain converts the answer into a configuration with those keys.
 func (a variables) plain(keys []string) configuration {
 	var conf configuration
 	for _, key := range keys {
@@ -111,12 +112,12 @@ func (a variables) plain(keys []string) configuration {
 	return conf
 }
 
-// same reports whether both are the same variable.
+// same reports whether both name the same variable.
 func (v variable) same(o variable) bool {
 	return v.Component == o.Component && v.Variable == o.Variable
 }
 
-// setVariable sets what a key stands for.
+// setVariable sets the variable that corresponds to a key.
 func (s station) setVariable(
 	ctx context.Context,
 	m changeConfiguration,
@@ -130,7 +131,7 @@ func (s station) setVariable(
 	return answer.plain(), err
 }
 
-// plain is the answer in the form of OCPP 1.6, which has one setting.
+// plain converts the answer to OCPP 1.6, which has one setting.
 func (a variablesSet) plain() statusAnswer {
 	var s statusAnswer
 	if len(a.Result) > 0 {
@@ -140,8 +141,8 @@ func (a variablesSet) plain() statusAnswer {
 	return s
 }
 
-// trigger asks for a message. A station says the state of one EVSE at a time: without a number all
-// that are known are asked for, and the first one always.
+// trigger requests a message. A station reports the status of one EVSE at a time. Without a
+// number, the status of all known EVSEs is requested, and always that of the first.
 func (s station) trigger(
 	ctx context.Context,
 	m triggerMessage,
@@ -158,12 +159,12 @@ func (s station) trigger(
 
 	var err error
 	for _, number := range numbers {
-		ask := stationTrigger{m.Message, evse{ID: integer(number)}}
+		request := stationTrigger{m.Message, evse{ID: integer(number)}}
 		if m.Message == "StatusNotification" {
-			ask.EVSE.Connector = 1
+			request.EVSE.Connector = 1
 		}
 
-		err = s.ask(ctx, "TriggerMessage", ask, out)
+		err = s.ask(ctx, "TriggerMessage", request, out)
 		if err != nil {
 			return err
 		}
@@ -172,7 +173,7 @@ func (s station) trigger(
 	return nil
 }
 
-// profile is a charging profile in the form of OCPP 2.0.1.
+// profile converts a charging profile to OCPP 2.0.1.
 func (s station) profile(m setChargingProfile) setStationProfile {
 	p := m.Profile
 
@@ -186,7 +187,7 @@ func (s station) profile(m setChargingProfile) setStationProfile {
 	}}
 }
 
-// stationPurpose is a profile's purpose in OCPP 2.0.1.
+// stationPurpose returns a profile's purpose in OCPP 2.0.1.
 func stationPurpose(purpose string) string {
 	if purpose == purposeMax {
 		return "ChargingStationMaxProfile"
@@ -195,7 +196,7 @@ func stationPurpose(purpose string) string {
 	return purpose
 }
 
-// transactionName is the text of the transaction that a number stands for, empty if there is none.
+// transactionName returns the textual id of a transaction number; empty if there is none.
 func (c *charger) transactionName(number int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

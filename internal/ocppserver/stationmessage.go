@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What a station says in OCPP 2.0.1, as far as it matters here.
+// Requests from a station in OCPP 2.0.1, with the members that are used here.
 type (
 	stationBoot struct {
 		Reason  string       `json:"reason,omitempty"`
@@ -68,7 +68,7 @@ type tokenAnswer struct {
 	Token *tagInfo `json:"idTokenInfo,omitempty"`
 }
 
-// What a station is asked in OCPP 2.0.1.
+// Requests to a station in OCPP 2.0.1, and its answers.
 type (
 	named struct {
 		Name string `json:"name"`
@@ -147,34 +147,34 @@ type (
 	}
 )
 
-// plain is the message in the form of OCPP 1.6.
+// plain converts the message to OCPP 1.6.
 func (m stationModel) plain() bootNotification {
 	return bootNotification(m)
 }
 
-// station is the message in the form of OCPP 2.0.1.
+// station converts the message to OCPP 2.0.1.
 func (m bootNotification) station() stationBoot {
 	return stationBoot{Reason: "Unknown", Station: stationModel(m)}
 }
 
-// station is the message in the form of OCPP 2.0.1, which knows no more of a car than that it
-// is there.
+// station converts the message to OCPP 2.0.1, in which a status only says whether a car is
+// there.
 func (m statusNotification) station() stationStatus {
-	word := m.Status
+	status := m.Status
 	known := []string{statusAvailable, statusReserved, statusUnavailable, statusFaulted}
-	if !slices.Contains(known, word) {
-		word = statusOccupied
+	if !slices.Contains(known, status) {
+		status = statusOccupied
 	}
 
 	return stationStatus{
 		EVSE:      m.Connector,
 		Connector: 1,
-		Status:    word,
+		Status:    status,
 		At:        m.At,
 	}
 }
 
-// plainValues are meter values in the form of OCPP 1.6.
+// plainValues converts meter values to OCPP 1.6.
 func plainValues(all list[stationValue]) list[meterValue] {
 	var plain list[meterValue]
 	for _, v := range all {
@@ -197,7 +197,7 @@ func plainValues(all list[stationValue]) list[meterValue] {
 	return plain
 }
 
-// plain is the answer in the form of OCPP 1.6.
+// plain converts the answer to OCPP 1.6.
 func (s stationComposite) plain() compositeSchedule {
 	plain := compositeSchedule{Status: s.Status}
 	if s.Schedule != nil {
@@ -212,13 +212,13 @@ func (s stationComposite) plain() compositeSchedule {
 }
 
 const (
-	// modeSetpoint has a car charge or discharge at a power that the platform names.
+	// modeSetpoint has a car charge or discharge at a given power.
 	modeSetpoint = "CentralSetpoint"
-	// modeIdle has it do neither.
+	// modeIdle has the car neither charge nor discharge.
 	modeIdle = "Idle"
 )
 
-// stationScheduleOf is a schedule in the form of OCPP 2: a limit below zero is the setpoint of
+// stationScheduleOf converts a schedule to OCPP 2. A limit below zero becomes the setpoint of
 // a car that discharges.
 func stationScheduleOf(s schedule) stationSchedule {
 	out := stationSchedule{
@@ -244,7 +244,7 @@ func stationScheduleOf(s schedule) stationSchedule {
 	return out
 }
 
-// plain is a schedule in the form of OCPP 1.6.
+// plain converts a schedule to OCPP 1.6.
 func (s stationSchedule) plain() schedule {
 	return schedule{
 		Duration: s.Duration,
@@ -255,12 +255,12 @@ func (s stationSchedule) plain() schedule {
 	}
 }
 
-// hardly is a limit below zero that does not read as unlimited.
+// hardly is a limit below zero that is not read as "no limit".
 const hardly = -1.001
 
-// plainPeriods are periods in the form of OCPP 1.6: a setpoint below zero is a limit below
-// zero. A period without either does not limit the car. In OCPP 1.6 a limit of -1 is no limit,
-// but a setpoint of -1 is one.
+// plainPeriods converts periods to OCPP 1.6. A setpoint below zero becomes a limit below zero.
+// A period without a limit and a setpoint does not limit the car. In OCPP 1.6 a limit of -1
+// means no limit, so that a setpoint of -1 is changed slightly.
 func plainPeriods(all []stationPeriod) []period {
 	var plain []period
 	for _, p := range all {

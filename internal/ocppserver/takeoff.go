@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// takeOff clears the profile that a charger took for a car that has left, also where flexd
-// cannot be reached to learn that it has, or for an asset that was deleted. A charger that is
-// away is asked once it is back, so that the next car is not bound by it. One that does not
-// answer, as over a connection that is dead without a word, is asked triesMax times.
+// takeOff clears the profile of a car that has left. It does so even if flexd cannot be
+// reached, or the asset was deleted. If the charger is not connected, this happens when it
+// reconnects, so that the profile does not limit the next car. A charger that does not answer,
+// for example over a dead connection, is asked triesMax times.
 func (c *charger) takeOff(ctx context.Context, n *connector) error {
 	l, id := c.toTakeOff(n)
 	if l == nil {
@@ -17,13 +17,13 @@ func (c *charger) takeOff(ctx context.Context, n *connector) error {
 
 	err := c.clear(ctx, l, clearChargingProfile{ID: id})
 	if errors.Is(err, errLinkLost) || ctx.Err() != nil {
-		return errAgain
+		return errRetry
 	}
 
 	c.ifLate(err, func(context.Context, func(out any) error) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if n.takeOffs > 0 { // no other was taken since
+		if n.takeOffs > 0 { // no other profile was accepted since
 			n.profile, n.takeOffs = 0, 0
 		}
 
@@ -32,12 +32,12 @@ func (c *charger) takeOff(ctx context.Context, n *connector) error {
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.sendAgain() // should the car be there after all
+	n.resendProfile() // in case the car is still there
 	n.lacksFloor()
 
 	n.takeOffs++
 	if errors.Is(err, context.DeadlineExceeded) && n.takeOffs < triesMax {
-		return errAgain
+		return errRetry
 	}
 
 	n.profile, n.takeOffs = 0, 0
@@ -45,13 +45,13 @@ func (c *charger) takeOff(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// takeOffReported is takeOff where flexd answers: it learns first that the car has left, in
-// the next run if that became due in this one. Whoever sees the profile cleared may plug in
-// the next car.
+// takeOffReported is takeOff while flexd can be reached. flexd first learns that the car has
+// left; if that became due in this run, the profile is cleared in the next. The order matters
+// because the next car may be plugged in as soon as the profile is cleared.
 func (c *charger) takeOffReported(ctx context.Context, n *connector) error {
 	c.mu.Lock()
-	left := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
-	waits := left && !n.asset.ID.IsZero()
+	isOut := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
+	waits := isOut && !n.asset.ID.IsZero()
 	c.mu.Unlock()
 
 	if waits {
@@ -61,21 +61,22 @@ func (c *charger) takeOffReported(ctx context.Context, n *connector) error {
 	return c.takeOff(ctx, n)
 }
 
-// toTakeOff returns the profile that is to be taken off now, and from where; nil if there is none.
+// toTakeOff returns the profile that must be cleared now, and its connector; nil if there is
+// none.
 func (c *charger) toTakeOff(n *connector) (*link, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
+	isOut := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
 	if n.want == nil && n.reported != reportedIn {
-		gone = true
+		isOut = true
 	}
 
 	if n.noCar() {
-		gone = true
+		isOut = true
 	}
 
-	if !gone || !c.configured || n.profile == 0 {
+	if !isOut || !c.configured || n.profile == 0 {
 		return nil, 0
 	}
 

@@ -15,12 +15,12 @@ import (
 	"flexd/internal/web"
 )
 
-// authoritiesEvery is how often the file of chargers' certificate authorities is looked at.
+// authoritiesEvery is how often the file of chargers' certificate authorities is checked.
 const authoritiesEvery = time.Second
 
-// TLS returns how chargers are served over TLS: with a certificate and, if clientCA is not
-// empty, with certificates of their own that one of its authorities must have signed. All
-// files are read again when they change.
+// TLS returns the TLS configuration for chargers, with a server certificate. If clientCA is
+// not empty, chargers must present a certificate that one of its authorities signed. All files
+// are read again when they change.
 func TLS(certFile, keyFile, clientCA string) (*tls.Config, error) {
 	config, err := web.TLS(certFile, keyFile, nil)
 	if err != nil || clientCA == "" {
@@ -34,9 +34,9 @@ func TLS(certFile, keyFile, clientCA string) (*tls.Config, error) {
 	}
 
 	config.ClientCAs = a.config.ClientCAs
-	a.config = nil // what is changed of the configuration until the first charger comes counts
+	a.config = nil // changes of the configuration before the first charger connects count
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		return a.of(config), nil
+		return a.configFor(config), nil
 	}
 
 	return config, nil
@@ -46,24 +46,24 @@ func TLS(certFile, keyFile, clientCA string) (*tls.Config, error) {
 type authorities struct {
 	file string
 
-	mu     sync.Mutex
-	looked time.Time
-	text   []byte
-	config *tls.Config // with the authorities of the text; nil if it is not made
+	mu        sync.Mutex
+	checkedAt time.Time
+	text      []byte
+	config    *tls.Config // with the authorities of the text; nil if it is not made
 }
 
-// of is the configuration with the authorities that the file has now. While it cannot be read
-// those before stay.
-func (a *authorities) of(base *tls.Config) *tls.Config {
+// configFor returns the configuration with the authorities that the file has now. If the file
+// cannot be read, the previous ones stay.
+func (a *authorities) configFor(base *tls.Config) *tls.Config {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
 	now := time.Now()
-	if a.config != nil && now.Sub(a.looked) < authoritiesEvery {
+	if a.config != nil && now.Sub(a.checkedAt) < authoritiesEvery {
 		return a.config
 	}
 
-	a.looked = now
+	a.checkedAt = now
 	if err := a.read(base); err != nil {
 		slog.Warn(
 			"chargers' certificate authorities stay as they were",
@@ -75,7 +75,7 @@ func (a *authorities) of(base *tls.Config) *tls.Config {
 	return a.config
 }
 
-// read reads the file, if it has changed. The caller holds mu, or is alone.
+// read reads the file if it has changed. The caller holds mu, or has the only reference.
 func (a *authorities) read(base *tls.Config) error {
 	if a.config == nil {
 		a.config = base.Clone()
@@ -99,9 +99,9 @@ func (a *authorities) read(base *tls.Config) error {
 	return nil
 }
 
-// certified reports whether a charger's certificate bears its id, as its common name or one of
-// its DNS names.
-func certified(r *http.Request, id string) bool {
+// hasCertificateFor reports whether a charger's certificate names its id, as the common name
+// or as a DNS name.
+func hasCertificateFor(r *http.Request, id string) bool {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return false
 	}

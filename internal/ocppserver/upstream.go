@@ -15,69 +15,69 @@ import (
 )
 
 const (
-	// queueMax is how many messages wait for a platform that is down. What says nothing of
-	// money goes first.
+	// queueMax is the most messages that wait for a platform that is down. Messages that do
+	// not affect billing are dropped first.
 	queueMax = 5000
-	// queueBytesMax is how large these may be together.
+	// queueBytesMax is their largest total size.
 	queueBytesMax = 16 << 20
 	// queueTries is how often a message is sent that the platform answers with an error.
 	queueTries = 3
-	// numbersMax is how many numbers of transactions are kept that the platform has others for.
+	// numbersMax is the most stored pairs of transaction numbers.
 	numbersMax = 200
 )
 
-// upstream is the platform that a charger belongs to: it bills and authorises, and the bridge is
-// between the two. What the charger says is sent on in its order; what the platform has to
-// answer is answered by it while it is there, and by the bridge while it is not. Its fields are
-// under the charger's mu.
+// upstream is the platform that a charger belongs to, which bills and authorises. The bridge
+// is between the two. It forwards the charger's messages in order. Messages that the platform
+// must answer are answered by it while it is connected, and otherwise by the bridge. The
+// fields are guarded by the charger's mu.
 type upstream struct {
 	c   *charger
 	url string // with the charger's id; empty while it has no platform
-	// empty is what the charger logs in with
-	password  string
-	login     string // what the charger logs in with
-	readOnly  bool
-	version   string // the subprotocol that the charger speaks, and the bridge above
-	addressNo int    // counts the addresses that were set, so that a connection knows its own
-	start     func() // has run run, once
-	signal    chan struct{}
+	// empty means the charger's own password
+	password     string
+	login        string // what the charger logs in with
+	readOnly     bool
+	version      string // the subprotocol that the charger speaks, and the bridge above
+	addressCount int    // counts changes of the address, so that a connection can detect one
+	start        func() // starts run, once
+	signal       chan struct{}
 
 	link *link // nil while there is no connection
-	// the last try to reach the platform failed, or its connection broke
+	// the last attempt to reach the platform failed, or its connection broke
 	down    bool
 	queue   []*queuedMessage
 	numbers []renumbered
-	// the settings that the platform believes the charger to have
+	// the settings as the platform reads them
 	values map[string]string
 	limits []platformProfile
 }
 
-// queuedMessage is a message of the charger for the platform.
+// queuedMessage is a message from the charger to the platform.
 type queuedMessage struct {
 	Action  string          `json:"action"`
 	Payload json.RawMessage `json:"payload"`
 	// it is of OCPP 2
 	Station bool `json:"station,omitempty"`
-	// the subprotocol that it came in; a file written before OCPP 2.1 was served leaves it out
+	// the subprotocol in which it came; absent in files from before OCPP 2.1 was supported
 	Version string `json:"version,omitempty"`
-	// the transaction's number, if the bridge gave it
+	// the transaction's number, if the bridge assigned it
 	Local int `json:"local,omitempty"`
 
-	// closed when there is a result, or nobody waits for one any more
-	ended  chan struct{}
-	closed bool
+	// closed when there is a result, or nobody waits for one any longer
+	done   chan struct{}
+	isDone bool
 	result *reply
 	tries  int
 }
 
-// renumbered is a transaction that began while the platform was down: the charger has the one
-// number, the platform the other.
+// renumbered is a transaction that began while the platform was down, so that the charger and
+// the platform use different numbers for it.
 type renumbered struct {
 	Local int `json:"local"`
 	Above int `json:"above"`
 }
 
-// answeredAbove are the messages whose answer is the platform's, of OCPP 1.6 and of 2.0.1.
+// answeredAbove are the messages that the platform must answer, of OCPP 1.6 and 2.0.1.
 var answeredAbove = []string{
 	"Authorize",
 	"BootNotification",
@@ -91,7 +91,7 @@ var answeredAbove = []string{
 	"TransactionEvent",
 }
 
-// wake has the worker look at what there is to do.
+// wake has the worker check for work.
 func (u *upstream) wake() {
 	select {
 	case u.signal <- struct{}{}:
@@ -99,10 +99,11 @@ func (u *upstream) wake() {
 	}
 }
 
-// run keeps the connection to the platform while the charger is connected or messages wait.
+// run maintains the connection to the platform while the charger is connected or messages
+// wait.
 func (u *upstream) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if !u.needed() {
+		if !u.isNeeded() {
 			select {
 			case <-ctx.Done():
 			case <-u.signal:
@@ -114,7 +115,7 @@ func (u *upstream) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil || errors.Is(err, errMoved) {
+		if err == nil || errors.Is(err, errPlatformChanged) {
 			continue
 		}
 
@@ -133,19 +134,19 @@ func (u *upstream) run(ctx context.Context) {
 	}
 }
 
-func (u *upstream) needed() bool {
+func (u *upstream) isNeeded() bool {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
-	return u.named() && (u.c.link != nil || len(u.queue) > 0)
+	return u.hasPlatform() && (u.c.link != nil || len(u.queue) > 0)
 }
 
 // session is one connection to the platform.
 func (u *upstream) session(ctx context.Context) error {
 	d := u.platform()
-	addressNo := d.addressNo
+	addressCount := d.addressCount
 	l, err := u.dial(ctx, d)
 	if err != nil {
-		return u.lost(addressNo, err)
+		return u.linkLost(addressCount, err)
 	}
 	defer l.conn.CloseNow()
 
@@ -153,25 +154,26 @@ func (u *upstream) session(ctx context.Context) error {
 	defer cancel()
 	u.c.work(func() { _ = l.run(ctx) })
 	u.c.work(func() { l.watch(ctx, u.c.b.Timing.Ping) })
-	if !u.setLink(l, addressNo) {
-		return errMoved
+	if !u.setLink(l, addressCount) {
+		return errPlatformChanged
 	}
-	defer u.setLink(nil, addressNo)
+	defer u.setLink(nil, addressCount)
 	u.c.b.Log.Info("a charger's platform is connected", "charger", u.c.id)
 
 	if err := u.sendAll(ctx, l); err != nil {
-		return u.lost(addressNo, err)
+		return u.linkLost(addressCount, err)
 	}
 
 	return nil
 }
 
-// sendAll sends on what waits until the charger is gone and nothing is left, or what comes
-// next is of the other version. An error means that the platform is down.
+// sendAll sends the queued messages. It returns nil when the charger has disconnected and the
+// queue is empty, or when the next message has another version of OCPP. An error means that
+// the platform is down.
 func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	for {
 		e := u.next()
-		if e == nil && !u.needed() {
+		if e == nil && !u.isNeeded() {
 			return nil // the charger has gone
 		}
 		if u.nextVersion() != l.version {
@@ -187,7 +189,7 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 
 		select {
 		case <-u.signal:
-		case <-l.gone:
+		case <-l.ended:
 			return errLinkLost
 		case <-ctx.Done():
 			return ctx.Err()
@@ -195,12 +197,12 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	}
 }
 
-// platformAddress is where a platform is and how the bridge comes in.
+// platformAddress is a platform's address, with the credentials for it.
 type platformAddress struct {
-	address   string
-	login     string
-	protocol  string // the version of OCPP that is spoken
-	addressNo int    // the number of this address
+	address      string
+	login        string
+	protocol     string // the version of OCPP that is spoken
+	addressCount int    // the number of this address
 }
 
 func (u *upstream) platform() platformAddress {
@@ -215,14 +217,14 @@ func (u *upstream) platform() platformAddress {
 	login := u.c.id + ":" + password
 
 	return platformAddress{
-		address:   u.url,
-		login:     base64.StdEncoding.EncodeToString([]byte(login)),
-		protocol:  protocol,
-		addressNo: u.addressNo,
+		address:      u.url,
+		login:        base64.StdEncoding.EncodeToString([]byte(login)),
+		protocol:     protocol,
+		addressCount: u.addressCount,
 	}
 }
 
-// nextVersion is the subprotocol that the platform is spoken to in: that of the message that waits
+// nextVersion returns the subprotocol for the next connection: that of the message that waits
 // longest, else the charger's.
 func (u *upstream) nextVersion() string {
 	u.c.mu.Lock()
@@ -235,13 +237,13 @@ func (u *upstream) nextVersion() string {
 	return cmp.Or(u.version, subprotocol)
 }
 
-// setVersion notes the subprotocol that a message came in.
+// setVersion records the subprotocol in which a message came.
 func (e *queuedMessage) setVersion(subprotocol string) {
 	e.Version = subprotocol
 	e.Station = ofStation(subprotocol)
 }
 
-// version is the subprotocol that a message came in.
+// version returns the subprotocol in which a message came.
 func (e *queuedMessage) version() string {
 	if e.Version == "" && e.Station {
 		return subprotocol201
@@ -261,7 +263,7 @@ func (u *upstream) dial(ctx context.Context, d platformAddress) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	// a platform of 1.6 may leave its name out
+	// a platform of OCPP 1.6 may omit the subprotocol
 	if d.protocol != subprotocol && conn.Subprotocol() != d.protocol {
 		_ = conn.Close(websocket.StatusProtocolError, "") // it is of no use either way
 		return nil, fmt.Errorf("the platform does not take the subprotocol %s", d.protocol)
@@ -277,13 +279,13 @@ func (u *upstream) dial(ctx context.Context, d platformAddress) (*link, error) {
 	return l, nil
 }
 
-// setLink notes the connection to the platform, nil when it has ended. It reports false if
-// another platform has been named since.
-func (u *upstream) setLink(l *link, addressNo int) bool {
+// setLink records the connection to the platform; nil when it has ended. It returns false if
+// the platform's address has changed since.
+func (u *upstream) setLink(l *link, addressCount int) bool {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	if l != nil && addressNo != u.addressNo {
+	if l != nil && addressCount != u.addressCount {
 		return false
 	}
 
@@ -295,17 +297,17 @@ func (u *upstream) setLink(l *link, addressNo int) bool {
 	return true
 }
 
-// errMoved says that another platform, or none, is named since a connection began.
-var errMoved = errors.New("another platform is named")
+// errPlatformChanged says that the platform's address changed after a connection began.
+var errPlatformChanged = errors.New("another platform is named")
 
-// lost notes that the platform is down: nobody waits for it any more. It returns why, which is
-// errMoved if it is another one by now.
-func (u *upstream) lost(addressNo int, why error) error {
+// linkLost records that the platform is down, and ends all waiting for it. It returns the
+// error, which is errPlatformChanged if the address has changed.
+func (u *upstream) linkLost(addressCount int, reason error) error {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	if addressNo != u.addressNo {
-		return errMoved
+	if addressCount != u.addressCount {
+		return errPlatformChanged
 	}
 
 	u.down = true
@@ -313,10 +315,10 @@ func (u *upstream) lost(addressNo int, why error) error {
 		e.release()
 	}
 
-	return why
+	return reason
 }
 
-// next returns the message that is to be sent on first.
+// next returns the message that must be sent first.
 func (u *upstream) next() *queuedMessage {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
@@ -327,8 +329,8 @@ func (u *upstream) next() *queuedMessage {
 	return u.queue[0]
 }
 
-// add puts a message behind those that wait. While the platform is down there is nothing to wait
-// for; a connection that is only being made is waited for. The caller holds the charger's mu.
+// add queues a message. Nobody waits for an answer while the platform is down, but a
+// connection that is being made is waited for. The caller holds the charger's mu.
 func (u *upstream) add(action string, payload json.RawMessage) *queuedMessage {
 	e := newQueuedMessage(action, payload)
 	e.setVersion(u.version)
@@ -337,7 +339,7 @@ func (u *upstream) add(action string, payload json.RawMessage) *queuedMessage {
 	}
 
 	u.queue = append(u.queue, e)
-	for u.tooMany() {
+	for u.isOverfull() {
 		u.dropOne()
 	}
 
@@ -346,9 +348,9 @@ func (u *upstream) add(action string, payload json.RawMessage) *queuedMessage {
 	return e
 }
 
-// tooMany reports whether more messages wait than may. One alone always may. The caller holds
-// the charger's mu.
-func (u *upstream) tooMany() bool {
+// isOverfull reports whether the queue exceeds its limits. A single message is always allowed.
+// The caller holds the charger's mu.
+func (u *upstream) isOverfull() bool {
 	bytes := 0
 	for _, e := range u.queue {
 		bytes += len(e.Payload)
@@ -363,11 +365,11 @@ func newQueuedMessage(action string, payload json.RawMessage) *queuedMessage {
 	return &queuedMessage{
 		Action:  action,
 		Payload: slices.Clone(payload),
-		ended:   make(chan struct{}),
+		done:    make(chan struct{}),
 	}
 }
 
-// dropOne makes space: the oldest message that says nothing of a transaction goes.
+// dropOne makes space: it drops the oldest message that does not concern a transaction.
 func (u *upstream) dropOne() {
 	i := slices.IndexFunc(u.queue[1:], func(e *queuedMessage) bool {
 		return !e.ofTransaction()
@@ -381,8 +383,8 @@ func (u *upstream) dropOne() {
 	u.queue = slices.Delete(u.queue, max(i, 0)+1, max(i, 0)+2)
 }
 
-// ofTransaction reports whether a message begins or ends a transaction, so that what is paid
-// depends on it.
+// ofTransaction reports whether a message begins or ends a transaction. Billing depends on
+// those.
 func (e *queuedMessage) ofTransaction() bool {
 	var m transactionEvent
 	switch e.Action {
@@ -396,27 +398,27 @@ func (e *queuedMessage) ofTransaction() bool {
 	return false
 }
 
-// stays reports whether a message is sent to the platform however late.
-func (e *queuedMessage) stays() bool {
+// isPersistent reports whether a message is sent to the platform even if it is late.
+func (e *queuedMessage) isPersistent() bool {
 	return e.Action == "BootNotification" || e.Action == "TransactionEvent" || e.ofTransaction()
 }
 
-// release ends the waiting for a result.
+// release ends the wait for a result.
 func (e *queuedMessage) release() {
-	if !e.closed {
-		e.closed = true
-		close(e.ended)
+	if !e.isDone {
+		e.isDone = true
+		close(e.done)
 	}
 }
 
-// send sends a message on and deals with the answer. An error means that the platform is down;
-// the message stays first.
+// send sends a message and handles the answer. An error means that the platform is down; the
+// message stays first in the queue.
 func (u *upstream) send(ctx context.Context, l *link, e *queuedMessage) error {
 	payload := within(&u.c.mu, func() json.RawMessage { return u.outward(e.Payload) })
 
 	var out json.RawMessage
 	err := l.call(ctx, e.Action, payload, &out)
-	refused, isRefused := errors.AsType[*callError](err)
+	callErr, isRefused := errors.AsType[*callError](err)
 	if err != nil && !isRefused {
 		return err
 	}
@@ -424,8 +426,8 @@ func (u *upstream) send(ctx context.Context, l *link, e *queuedMessage) error {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	waited := !e.closed
-	if isRefused && !waited && e.ofTransaction() {
+	stillQueued := !e.isDone
+	if isRefused && !stillQueued && e.ofTransaction() {
 		e.tries++
 		if e.tries < queueTries {
 			return err
@@ -446,7 +448,7 @@ func (u *upstream) send(ctx context.Context, l *link, e *queuedMessage) error {
 
 	e.result = &reply{result: out}
 	if isRefused {
-		e.result.err = refused
+		e.result.err = callErr
 	}
 
 	if e.Local != 0 && !isRefused {
@@ -458,12 +460,12 @@ func (u *upstream) send(ctx context.Context, l *link, e *queuedMessage) error {
 		return o == e
 	})
 
-	u.c.keep()
+	u.c.saveState()
 
 	return nil
 }
 
-// renumber notes the platform's number of a transaction that the bridge gave one.
+// renumber records the platform's number of a transaction to which the bridge assigned one.
 func (u *upstream) renumber(local int, out json.RawMessage) {
 	var a startAnswer
 	if json.Unmarshal(out, &a) != nil || a.Transaction == local {
@@ -476,7 +478,7 @@ func (u *upstream) renumber(local int, out json.RawMessage) {
 	}
 }
 
-// outward writes the platform's number of a transaction for the bridge's. The caller holds mu.
+// outward replaces the bridge's transaction number by the platform's. The caller holds mu.
 func (u *upstream) outward(payload json.RawMessage) json.RawMessage {
 	return renumberIn(payload, func(tx int) int {
 		for _, n := range slices.Backward(u.numbers) {
@@ -488,7 +490,7 @@ func (u *upstream) outward(payload json.RawMessage) json.RawMessage {
 	})
 }
 
-// inward writes the charger's number of a transaction for the platform's. The caller holds mu.
+// inward replaces the platform's transaction number by the charger's. The caller holds mu.
 func (u *upstream) inward(payload json.RawMessage) json.RawMessage {
 	return renumberIn(payload, func(tx int) int {
 		for _, n := range slices.Backward(u.numbers) {
@@ -500,7 +502,7 @@ func (u *upstream) inward(payload json.RawMessage) json.RawMessage {
 	})
 }
 
-// renumberIn changes a payload's transactionId, if there is one and it has another number.
+// renumberIn replaces a payload's transactionId, if it has one that differs.
 func renumberIn(payload json.RawMessage, other func(int) int) json.RawMessage {
 	var fields map[string]json.RawMessage
 	var tx integer
@@ -514,10 +516,10 @@ func renumberIn(payload json.RawMessage, other func(int) int) json.RawMessage {
 	}
 
 	fields["transactionId"], _ = json.Marshal(other(int(tx)))
-	changed, err := json.Marshal(fields)
+	document, err := json.Marshal(fields)
 	if err != nil {
 		return payload
 	}
 
-	return changed
+	return document
 }

@@ -14,8 +14,8 @@ func (c *charger) binds(f form, id int) {
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.Contains(c.whole, id) {
-		c.whole = append(c.whole, id)
+	if !slices.Contains(c.allConnectorProfiles, id) {
+		c.allConnectorProfiles = append(c.allConnectorProfiles, id)
 	}
 }
 
@@ -26,39 +26,39 @@ func (c *charger) unbind(ctx context.Context) error {
 	c.mu.Lock()
 	l := c.link
 	due := len(c.connectors) > 1 && l != nil && c.configured
-	ids := slices.Clone(c.whole)
+	ids := slices.Clone(c.allConnectorProfiles)
 	c.mu.Unlock()
 
 	if !due || len(ids) == 0 {
 		return nil
 	}
 
-	var left []int
+	var remaining []int
 	for _, id := range ids {
 		err := c.clear(ctx, l, clearChargingProfile{ID: id})
 		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
-			return errAgain
+			return errRetry
 		}
 
 		if errors.Is(err, context.DeadlineExceeded) {
-			left = append(left, id)
+			remaining = append(remaining, id)
 		}
 	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.connectors {
-		n.sendAgain()
+		n.resendProfile()
 		n.lacksFloor()
 	}
 
-	c.whole = left
+	c.allConnectorProfiles = remaining
 	c.unbinds++
-	if len(left) > 0 && c.unbinds < triesMax {
-		return errAgain
+	if len(remaining) > 0 && c.unbinds < triesMax {
+		return errRetry
 	}
 
-	c.whole, c.unbinds = nil, 0
+	c.allConnectorProfiles, c.unbinds = nil, 0
 
 	return nil
 }

@@ -37,15 +37,15 @@ type report struct {
 	KWh   float64    `json:"kwh"`
 }
 
-// errAgain asks for another run of synchronise soon: something failed that may pass.
-var errAgain = errors.New("try again")
+// errRetry asks for another run of synchronise soon: something failed that may pass.
+var errRetry = errors.New("try again")
 
 // synchronise compares the charger's state with what flexd and the charger were last sent, and
 // sends them what is missing. It returns how long nothing will be due by itself.
 func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
-	again := errors.Join(c.takeLate(ctx), c.configure(ctx), c.sendCertificate(ctx), c.unbind(ctx))
+	err := errors.Join(c.takeLate(ctx), c.configure(ctx), c.sendCertificate(ctx), c.unbind(ctx))
 	numbers := within(&c.mu, func() []int {
 		c.lateDue(c.b.Now())
 		return c.numbers()
@@ -56,13 +56,13 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 		n := c.connectors[number]
 		c.mu.Unlock()
 
-		again = errors.Join(again, c.serve(ctx, n))
+		err = errors.Join(err, c.serve(ctx, n))
 	}
 
-	again = errors.Join(again, c.writeBack(ctx), c.post(ctx))
+	err = errors.Join(err, c.writeBack(ctx), c.post(ctx))
 	c.save()
 
-	if again != nil {
+	if err != nil {
 		return c.b.Timing.Retry
 	}
 
@@ -72,15 +72,15 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 // serve does what synchronise does for a connector. While flexd does not answer, the charger
 // still has its floor, and its meter is read; flexd is then asked no more in this run.
 func (c *charger) serve(ctx context.Context, n *connector) error {
-	asked := inTurn(ctx, n, []task{c.findAsset, c.sendPlug, c.refresh})
-	if asked != nil {
-		did := inTurn(ctx, n, []task{c.measure, c.takeOff, c.floor, c.follow, c.askMeter})
-		return errors.Join(asked, did)
+	waiting := inTurn(ctx, n, []task{c.findAsset, c.sendPlug, c.refresh})
+	if waiting != nil {
+		worked := inTurn(ctx, n, []task{c.measure, c.takeOff, c.floor, c.follow, c.askMeter})
+		return errors.Join(waiting, worked)
 	}
 
-	did := inTurn(ctx, n, []task{c.measure, c.takeOffReported, c.floor, c.follow, c.askMeter})
+	worked := inTurn(ctx, n, []task{c.measure, c.takeOffReported, c.floor, c.follow, c.askMeter})
 
-	return errors.Join(did, inTurn(ctx, n, []task{c.sendPhases, c.sendFirmware}))
+	return errors.Join(worked, inTurn(ctx, n, []task{c.sendPhases, c.sendFirmware}))
 }
 
 // task is what is done for a connector in each run of synchronise.
@@ -106,11 +106,11 @@ func inTurn(
 // bound by it.
 func (c *charger) follow(ctx context.Context, n *connector) error {
 	c.mu.Lock()
-	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
+	isOut := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
 	none := n.noCar()
 	c.mu.Unlock()
 
-	if gone || none {
+	if isOut || none {
 		return nil
 	}
 
@@ -156,7 +156,7 @@ func (c *charger) pause(began time.Time) time.Duration {
 		soonest(n.nextAt)
 		if n.want != nil {
 			soonest(n.want.sent.Again)
-			n.want.lookAt(began, c.b.Delay, soonest)
+			n.want.compareAt(began, c.b.Delay, soonest)
 		}
 	}
 
@@ -196,13 +196,13 @@ func (c *charger) configure(ctx context.Context) error {
 	}
 
 	if booted || c.link != l {
-		return errAgain
+		return errRetry
 	}
 
 	c.configured = true
 	c.noteCapabilities(conf)
 	for _, n := range c.connectors {
-		n.sendAgain() // its profiles may be lost
+		n.resendProfile() // its profiles may be lost
 		n.lacksFloor()
 		n.floorRefused = nil
 		n.refusesDischarge = false
@@ -230,8 +230,8 @@ func (c *charger) askConfiguration(ctx context.Context, l *link) (configuration,
 		return nil
 	})
 
-	refused := (*callError)(nil)
-	if err != nil && !errors.As(err, &refused) {
+	callErr := (*callError)(nil)
+	if err != nil && !errors.As(err, &callErr) {
 		c.b.Log.Warn(
 			"a charger does not say what it can do",
 			"charger",
@@ -241,7 +241,7 @@ func (c *charger) askConfiguration(ctx context.Context, l *link) (configuration,
 		)
 
 		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
-			return conf, errAgain
+			return conf, errRetry
 		}
 	}
 
@@ -295,13 +295,13 @@ func (c *charger) askEach(ctx context.Context, l *link, first, last int) {
 // noteCapabilities notes which profiles a charger takes. One that took none yet begins with
 // the form that others of its model and firmware took. The caller holds mu.
 func (c *charger) noteCapabilities(conf configuration) {
-	taken := c.capabilities.Taken
-	if known, ok := c.b.models.Load(c.model); ok && taken == nil {
-		taken = known.(map[string]form)
+	accepted := c.capabilities.Taken
+	if known, ok := c.b.models.Load(c.model); ok && accepted == nil {
+		accepted = known.(map[string]form)
 	}
 
 	c.capabilities = capabilitiesOf(conf)
-	c.capabilities.Taken = taken
+	c.capabilities.Taken = accepted
 	c.b.Log.Info(
 		"charger greeted",
 		"charger",
@@ -322,7 +322,7 @@ func (c *charger) findAsset(ctx context.Context, n *connector) error {
 		c.readAsset(ctx, n)
 		return nil
 	}
-	if c.b.Now().Before(n.lookAt) {
+	if c.b.Now().Before(n.nextQuery) {
 		return nil
 	}
 
@@ -348,7 +348,7 @@ func (c *charger) findAsset(ctx context.Context, n *connector) error {
 				err,
 			)
 
-			return errAgain
+			return errRetry
 		}
 
 		c.setAsset(n, a)
@@ -368,7 +368,7 @@ func (c *charger) findAsset(ctx context.Context, n *connector) error {
 	}
 
 	c.setAsset(n, client.AssetResponse{})
-	if n.lookAt.IsZero() {
+	if n.nextQuery.IsZero() {
 		c.b.Log.Warn(
 			"flexd has no asset for a connector; register it",
 			"external_id",
@@ -378,7 +378,7 @@ func (c *charger) findAsset(ctx context.Context, n *connector) error {
 		)
 	}
 
-	n.lookAt = c.b.Now().Add(lookEvery)
+	n.nextQuery = c.b.Now().Add(lookEvery)
 
 	return nil
 }
@@ -444,7 +444,7 @@ func (c *charger) setAsset(n *connector, a client.AssetResponse) {
 	}
 
 	if powerOf(a) != powerOf(before) {
-		n.sendAgain()
+		n.resendProfile()
 		n.lacksFloor()
 	}
 }
@@ -472,7 +472,7 @@ func (c *charger) takePush(n *connector, name string) {
 // due returns the state of the plug that flexd must be sent now: a car at once, a free
 // connector when it has been free for a while, so that a plug that flickers is one session.
 func (n *connector) due(now time.Time, patience time.Duration) plugState {
-	if n.plugged && !n.doubtful.IsZero() && !now.Before(n.doubtful.Add(doubt)) {
+	if n.pluggedIn && !n.doubtful.IsZero() && !now.Before(n.doubtful.Add(doubt)) {
 		n.plug(false, now.Add(-patience))
 	}
 
@@ -484,11 +484,11 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 		return reportedOut
 	}
 
-	if n.plugged && n.reported != reportedIn && !now.Before(n.nextAt) {
+	if n.pluggedIn && n.reported != reportedIn && !now.Before(n.nextAt) {
 		return reportedIn
 	}
 
-	if !n.plugged && n.reported != reportedOut && !now.Before(n.since.Add(patience)) {
+	if !n.pluggedIn && n.reported != reportedOut && !now.Before(n.since.Add(patience)) {
 		return reportedOut
 	}
 
@@ -533,14 +533,14 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 		)
 
 		if client.StatusOf(err) != http.StatusNotFound {
-			return errAgain
+			return errRetry
 		}
 
 		c.forget(n, asset)
 		return nil
 	}
 
-	c.reported(n, due, now, tx)
+	c.noteReport(n, due, now, tx)
 
 	return nil
 }
@@ -559,7 +559,7 @@ func (n *connector) announce() {
 func (c *charger) forget(n *connector, asset client.AssetResponse) {
 	c.mu.Lock()
 	n.asset = client.AssetResponse{}
-	n.lookAt = c.b.Now().Add(lookEvery)
+	n.nextQuery = c.b.Now().Add(lookEvery)
 	n.reported = reportedNothing
 	n.want, n.fetch = nil, true
 	c.mu.Unlock()
@@ -567,10 +567,10 @@ func (c *charger) forget(n *connector, asset client.AssetResponse) {
 	c.b.disclaim(asset.ExternalID)
 }
 
-// reported notes what flexd knows of a plug as it was at an instant, before it was asked. The
+// noteReport notes what flexd knows of a plug as it was at an instant, before it was asked. The
 // next car is not bound by the profile of the one that has left, nor by its transaction tx,
 // even if it came while that was reported to flexd.
-func (c *charger) reported(
+func (c *charger) noteReport(
 	n *connector,
 	due plugState,
 	at time.Time,
@@ -586,7 +586,7 @@ func (c *charger) reported(
 	// That car may have left, and the next one have said all that it says, before flexd answered.
 	if due == reportedIn {
 		n.reportedAt = at
-		n.another = n.plugged && n.status != statusFinishing && n.goneAt.After(at)
+		n.another = n.pluggedIn && n.status != statusFinishing && n.unpluggedAt.After(at)
 
 		return
 	}
@@ -632,7 +632,7 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 			err,
 		)
 
-		return errAgain
+		return errRetry
 	}
 
 	n.fetch = false
@@ -640,8 +640,8 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	known := n.want != nil
 	c.mu.Unlock()
 
-	if p, err := shownProfile(s); err == nil && !known && !s.EventID.IsZero() {
-		_ = c.want(n.number, &wanted{
+	if p, err := profileInForce(s); err == nil && !known && !s.EventID.IsZero() {
+		_ = c.want(n.number, &pushTarget{
 			event:   s.EventID,
 			profile: p,
 		}) // a newer one may have come
@@ -650,8 +650,8 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// shownProfile reads a schedule as flexd shows it.
-func shownProfile(s client.ScheduleResponse) (ocpp.Profile, error) {
+// profileInForce reads a schedule as flexd shows it.
+func profileInForce(s client.ScheduleResponse) (ocpp.Profile, error) {
 	steps := make([]flex.Step, len(s.Periods))
 	for i, p := range s.Periods {
 		steps[i] = flex.Step{

@@ -18,7 +18,7 @@ const (
 
 // oauthError is a failure at auth/token with its OAuth 2.0 error code (RFC 6749, section 5.2).
 type oauthError struct {
-	word string
+	code string
 	err  error
 }
 
@@ -27,8 +27,8 @@ func (e *oauthError) Error() string { return e.err.Error() }
 // Unwrap returns the failure itself.
 func (e *oauthError) Unwrap() error { return e.err }
 
-func refused(word, format string, args ...any) error {
-	return &oauthError{word, flex.Fail(flex.Malformed, format, args...)}
+func oauthRefusal(code, format string, args ...any) error {
+	return &oauthError{code, flex.Fail(flex.Malformed, format, args...)}
 }
 
 type serverInfo struct {
@@ -76,16 +76,16 @@ func (s *Server) token(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	who, err := s.Access.Identify(r.Context(), t.Token)
+	principal, err := s.Access.Identify(r.Context(), t.Token)
 	if err != nil {
 		return answer{}, err
 	}
 
-	r.who = who
+	r.principal = principal
 	if err := s.serves(r); err != nil {
-		r.who.Org = flex.OrgID{}
+		r.principal.Org = flex.OrgID{}
 		if flex.KindOf(err) == flex.Forbidden { // for which the specification has no 403 here
-			err = refused("unauthorized_client", "%v", err)
+			err = oauthRefusal("unauthorized_client", "%v", err)
 		}
 		return answer{}, err
 	}
@@ -119,16 +119,16 @@ func (r *request) form() (url.Values, error) {
 
 	form, err := url.ParseQuery(string(b))
 	if err != nil {
-		return nil, refused(
+		return nil, oauthRefusal(
 			"invalid_request",
 			"the form is not well formed: percent-encode what is not plain",
 		)
 	}
 
 	for _, field := range formFields {
-		given := form[field]
-		if len(given) > 1 || len(form.Get(field)) > formFieldMax {
-			return nil, refused(
+		values := form[field]
+		if len(values) > 1 || len(form.Get(field)) > formFieldMax {
+			return nil, oauthRefusal(
 				"invalid_request",
 				"%s is given more than once, or is longer than %d bytes",
 				field,
@@ -137,12 +137,12 @@ func (r *request) form() (url.Values, error) {
 		}
 
 		if field != "scope" && form.Get(field) == "" {
-			return nil, refused("invalid_request", "%s is missing", field)
+			return nil, oauthRefusal("invalid_request", "%s is missing", field)
 		}
 	}
 
 	if form.Get("grant_type") != "client_credentials" {
-		return nil, refused(
+		return nil, oauthRefusal(
 			"unsupported_grant_type",
 			"grant_type should be client_credentials",
 		)
@@ -153,24 +153,24 @@ func (r *request) form() (url.Values, error) {
 
 // grant returns the client's scope, which its role determines. A request for a scope that it
 // cannot have is refused.
-func grant(business bool, asked string) (string, error) {
-	has := nodeScopes
+func grant(business bool, requested string) (string, error) {
+	granted := nodeScopes
 	if business {
-		has = businessScopes
+		granted = businessScopes
 	}
 
-	for scope := range strings.FieldsSeq(asked) {
-		if !strings.Contains(" "+has+" ", " "+scope+" ") {
-			return "", refused(
+	for scope := range strings.FieldsSeq(requested) {
+		if !strings.Contains(" "+granted+" ", " "+scope+" ") {
+			return "", oauthRefusal(
 				"invalid_scope",
 				"this client cannot have the scope %q: it has %s",
 				scope,
-				has,
+				granted,
 			)
 		}
 	}
 
-	return has, nil
+	return granted, nil
 }
 
 // notifiers answers GET /notifiers: only webhooks are supported.

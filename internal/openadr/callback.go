@@ -15,12 +15,12 @@ func (s *Server) Callback() http.Handler {
 	return s.handle(route{
 		path:   adr.CallbackRoot + "{id}",
 		open:   true,
-		handle: (*Server).called,
+		handle: (*Server).callback,
 	})
 }
 
-// called makes the calling server be polled. The body is not read.
-func (s *Server) called(r *request) (answer, error) {
+// callback makes the calling server be polled. The body is not read.
+func (s *Server) callback(r *request) (answer, error) {
 	if r.Method != http.MethodPost {
 		return answer{http.StatusMethodNotAllowed, problem{
 			Title:  http.StatusText(http.StatusMethodNotAllowed),
@@ -34,7 +34,7 @@ func (s *Server) called(r *request) (answer, error) {
 		return answer{}, flex.Fail(flex.Unauthorized, "call with the bearer token of the subscription")
 	}
 
-	err = s.ADR.Called(r.Context(), program, flex.Secret(token))
+	err = s.ADR.HandleCallback(r.Context(), program, flex.Secret(token))
 
 	return answer{http.StatusOK, struct{}{}}, err
 }

@@ -21,7 +21,7 @@ func (u *utility) notify() {
 	if _, err := u.server.ADR.SendNotices(u.Context()); err != nil {
 		u.Fatal(err)
 	}
-	if _, err := u.adr.AskUpstreams(u.Context()); err != nil {
+	if _, err := u.adr.PollUpstreams(u.Context()); err != nil {
 		u.Fatal(err)
 	}
 }
@@ -66,7 +66,7 @@ func TestCallback(t *testing.T) {
 		}
 
 		first := u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm).field("id")
-		if _, err := u.adr.AskUpstreams(t.Context()); err != nil || u.events() != 0 {
+		if _, err := u.adr.PollUpstreams(t.Context()); err != nil || u.events() != 0 {
 			t.Errorf("asked before it called: %v", err)
 		}
 		u.notify()
@@ -132,7 +132,7 @@ func (u *utility) callsUnasked(here string) {
 		}
 	}
 
-	if _, err := u.adr.AskUpstreams(u.Context()); err != nil || u.events() != 1 {
+	if _, err := u.adr.PollUpstreams(u.Context()); err != nil || u.events() != 1 {
 		u.Errorf("asked though nobody may call: %v", err)
 	}
 }

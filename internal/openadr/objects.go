@@ -60,30 +60,30 @@ func (r *request) bytes(most int64) ([]byte, error) {
 
 // id reads the id of the path.
 func (r *request) id() (flex.ADRObjectID, error) {
-	given := chi.URLParam(r.Request, "id")
+	raw := chi.URLParam(r.Request, "id")
 	if r.URL.RawPath != "" {
-		plain, err := url.PathUnescape(given)
+		unescaped, err := url.PathUnescape(raw)
 		if err != nil {
 			return flex.ADRObjectID{}, flex.Fail(
 				flex.Malformed,
 				"the path is not well formed",
 			)
 		}
-		given = plain
+		raw = unescaped
 	}
 
-	return adr.ParseID(given)
+	return adr.ParseID(raw)
 }
 
 // search answers GET of a collection.
 func (s *Server) search(r *request, kind flex.ADRKind) (answer, error) {
-	q, none, err := readQuery(r, kind)
+	q, noMatch, err := readQuery(r, kind)
 	if err != nil {
 		return answer{}, err
 	}
 
 	found := []map[string]any{}
-	if none {
+	if noMatch {
 		return answer{http.StatusOK, found}, nil
 	}
 
@@ -129,7 +129,7 @@ func (s *Server) replace(r *request, kind flex.ADRKind) (answer, error) {
 	)
 }
 
-// write reads a document and has it kept.
+// write reads a document and stores it.
 func (s *Server) write(
 	r *request,
 	kind flex.ADRKind,
@@ -174,8 +174,8 @@ func (s *Server) remove(r *request, kind flex.ADRKind) (answer, error) {
 	)
 }
 
-// acting does what changes an object. What steers the fleet, programs and events, is in the
-// audit log.
+// acting carries out a change of an object. Changes of programs and events, which control the
+// fleet, are in the audit log.
 func (s *Server) acting(
 	r *request,
 	kind flex.ADRKind,
@@ -193,7 +193,7 @@ func (s *Server) acting(
 	var err error
 	switch kind {
 	case flex.ADRProgram, flex.ADREvent:
-		what := map[flex.ADRKind]string{
+		plural := map[flex.ADRKind]string{
 			flex.ADRProgram: " program",
 			flex.ADREvent:   " event",
 		}[kind]
@@ -201,7 +201,7 @@ func (s *Server) acting(
 		err = s.Access.ActWithDetail(r.Context(), flex.AuditEntry{
 			Who:     "openadr client " + r.adr.ID,
 			Source:  r.from,
-			Act:     "openadr " + verb + what,
+			Act:     "openadr " + verb + plural,
 			Org:     r.adr.Org,
 			Subject: subject,
 		}, func() (string, error) { return o.ID.String(), act() })
@@ -231,24 +231,24 @@ func (s *Server) read(r *request, kind flex.ADRKind) (answer, error) {
 	return answer{http.StatusOK, o.Document()}, nil
 }
 
-// query reads the parameters of a search, and gathers what is wrong with them.
+// query reads the parameters of a search, and collects their errors.
 type query struct {
 	values url.Values
 	errs   []error
 }
 
-func (q *query) wrong(name, what string) {
+func (q *query) refuse(name, expected string) {
 	q.errs = append(
 		q.errs,
-		flex.Fail(flex.Malformed, "query.%s: %s", name, what),
+		flex.Fail(flex.Malformed, "query.%s: %s", name, expected),
 	)
 }
 
-// one reads a parameter that is given once at most.
-func (q *query) one(name string) (text string, given bool) {
+// single reads a parameter that may be given once.
+func (q *query) single(name string) (text string, isSet bool) {
 	all := q.values[name]
 	if len(all) > 1 {
-		q.wrong(name, "it is given more than once")
+		q.refuse(name, "it is given more than once")
 	}
 	if len(all) == 0 {
 		return "", false
@@ -260,10 +260,10 @@ func (q *query) one(name string) (text string, given bool) {
 // nameMax is the longest name in characters.
 const nameMax = 128
 
-// name reads a parameter that is a name.
+// name reads a name.
 func (q *query) name(parameter string) string {
-	text, given := q.one(parameter)
-	if given {
+	text, isSet := q.single(parameter)
+	if isSet {
 		q.checkName(parameter, text)
 	}
 
@@ -273,18 +273,18 @@ func (q *query) name(parameter string) string {
 func (q *query) checkName(parameter, text string) {
 	n := len([]rune(text))
 	if n < 1 || n > nameMax || slices.Contains([]byte(text), 0) {
-		q.wrong(
+		q.refuse(
 			parameter,
 			"it has 1 to 128 characters, none of them with the number 0",
 		)
 	}
 }
 
-// names reads a parameter that is a list of names.
+// names reads a list of names.
 func (q *query) names(parameter string) []string {
 	all := q.values[parameter]
 	if len(all) > adr.TargetsMax {
-		q.wrong(parameter, "there are too many")
+		q.refuse(parameter, "there are too many")
 	}
 	for _, text := range all {
 		q.checkName(parameter, text)
@@ -293,50 +293,50 @@ func (q *query) names(parameter string) []string {
 	return all
 }
 
-// whole reads a parameter that is a whole number from 0 on.
-func (q *query) whole(name string, most, standard int) int {
-	text, given := q.one(name)
-	if !given {
+// integer reads an integer from 0 on.
+func (q *query) integer(name string, most, standard int) int {
+	text, isSet := q.single(name)
+	if !isSet {
 		return standard
 	}
 
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > most {
-		q.wrong(name, "it is no whole number from 0 to "+strconv.Itoa(most))
+		q.refuse(name, "it is no whole number from 0 to "+strconv.Itoa(most))
 	}
 
 	return n
 }
 
-// truth reads a parameter that is true or false.
-func (q *query) truth(name string) bool {
-	text, given := q.one(name)
-	if given && text != "true" && text != "false" {
-		q.wrong(name, "it is neither true nor false")
+// boolean reads a parameter that is true or false.
+func (q *query) boolean(name string) bool {
+	text, isSet := q.single(name)
+	if isSet && text != "true" && text != "false" {
+		q.refuse(name, "it is neither true nor false")
 	}
 
 	return text == "true"
 }
 
-// id reads a parameter that is an object's id; none if no object can have it.
-func (q *query) id(name string, none *bool) flex.ADRObjectID {
-	text, given := q.one(name)
-	if !given {
+// id reads an object's id. It sets noMatch if no object can have that id.
+func (q *query) id(name string, noMatch *bool) flex.ADRObjectID {
+	text, isSet := q.single(name)
+	if !isSet {
 		return flex.ADRObjectID{}
 	}
 
 	id, err := adr.ParseID(text)
 	switch flex.KindOf(err) {
 	case flex.NotFound:
-		*none = true
+		*noMatch = true
 	case flex.Malformed:
-		q.wrong(name, "an id has 1 to 128 letters, digits, _ and -")
+		q.refuse(name, "an id has 1 to 128 letters, digits, _ and -")
 	}
 
 	return id
 }
 
-// readQuery reads what is looked for in a collection; none if nothing can be found.
+// readQuery reads the search in a collection. It returns true if nothing can match.
 func readQuery(
 	r *request,
 	kind flex.ADRKind,
@@ -352,8 +352,8 @@ func readQuery(
 	q := &query{values: values}
 	s = flex.ADRSearch{
 		Kind:  kind,
-		Skip:  q.whole("skip", math.MaxInt32, 0),
-		Limit: q.whole("limit", adr.PageMax, adr.PageMax),
+		Skip:  q.integer("skip", math.MaxInt32, 0),
+		Limit: q.integer("limit", adr.PageMax, adr.PageMax),
 	}
 
 	none = s.Limit == 0
@@ -363,34 +363,34 @@ func readQuery(
 	return s, none, errors.Join(q.errs...)
 }
 
-// narrow reads what narrows the search for a kind of object.
-func (q *query) narrow(s *flex.ADRSearch, none *bool) {
+// narrow reads the filters of a kind of object.
+func (q *query) narrow(s *flex.ADRSearch, noMatch *bool) {
 	switch s.Kind {
 	case flex.ADRProgram:
 		s.Targets = q.names("targets")
 
 	case flex.ADREvent:
-		s.Program = q.id("programID", none)
-		s.Targets, s.Active = q.names("targets"), q.truth("active")
+		s.Program = q.id("programID", noMatch)
+		s.Targets, s.Active = q.names("targets"), q.boolean("active")
 
 	case flex.ADRReport:
-		s.Program, s.Event = q.id("programID", none), q.id("eventID", none)
+		s.Program, s.Event = q.id("programID", noMatch), q.id("eventID", noMatch)
 		s.ClientName = q.name("clientName")
 
 	case flex.ADRSubscription:
-		s.Program = q.id("programID", none)
+		s.Program = q.id("programID", noMatch)
 		s.ClientName, s.Objects = q.name("clientName"), q.kinds("objects")
 
 	case flex.ADRVEN:
 		s.Name, s.Targets = q.name("venName"), q.names("targets")
 
 	case flex.ADRResource:
-		s.VEN = q.id("venID", none)
+		s.VEN = q.id("venID", noMatch)
 		s.Name, s.Targets = q.name("resourceName"), q.names("targets")
 	}
 }
 
-// kinds reads a parameter that is a list of kinds of object.
+// kinds reads a list of kinds of object.
 func (q *query) kinds(parameter string) []string {
 	all := q.values[parameter]
 	for _, text := range all {
@@ -399,7 +399,7 @@ func (q *query) kinds(parameter string) []string {
 			known = known || string(kind) == text
 		}
 		if !known {
-			q.wrong(parameter, strconv.Quote(text)+" is no kind of object")
+			q.refuse(parameter, strconv.Quote(text)+" is no kind of object")
 		}
 	}
 	slices.Sort(all)

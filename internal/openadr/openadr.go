@@ -38,8 +38,8 @@ type Server struct {
 	ADR    *adr.Service
 	Log    *slog.Logger // nil means the default logger
 
-	// PublicURL is where clients reach flexd, without a final slash; empty means where each request
-	// came to.
+	// PublicURL is the public address of flexd, without a final slash. If it is empty, the
+	// address of each request is used.
 	PublicURL      string
 	TrustedProxies web.Proxies
 	// Admit counts a request against the rate of its organisation, or of its address if it has
@@ -67,9 +67,9 @@ func (s *Server) Patterns() ([]string, error) {
 // request is a request of a client.
 type request struct {
 	*http.Request
-	who  access.Principal // zero where no token is asked for
-	adr  adr.Client
-	from string
+	principal access.Principal // zero where no token is required
+	adr       adr.Client
+	from      string
 }
 
 // answer is a status and a body, which is encoded as JSON.
@@ -141,7 +141,7 @@ func (s *Server) build() {
 	s.handler = router
 }
 
-// handle wraps an operation in what every request goes through.
+// handle wraps an operation with the common steps of a request.
 func (s *Server) handle(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
@@ -175,7 +175,7 @@ func send(w http.ResponseWriter, a answer) (int, error) {
 
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(a.status)
-	w.Write(b) // fails when the client has gone, which is no one's concern
+	w.Write(b) // an error means that the client has gone
 	return a.status, err
 }
 
@@ -187,18 +187,18 @@ func (s *Server) record(r *request, rt route, id string, status int, took time.D
 	}
 
 	s.Log.Log(r.Context(), level, "openadr request", "request", id, "method", r.Method, "route", rt.path, "status", status,
-		"took_us", took.Microseconds(), "org", r.who.Org, "client", r.who.Username, "from", r.from, "err", err)
+		"took_us", took.Microseconds(), "org", r.principal.Org, "client", r.principal.Username, "from", r.from, "err", err)
 }
 
-// answer is the request's answer, or the reason why there is none.
+// answer returns the request's answer, or an error.
 func (s *Server) answer(r *request, rt route, w http.ResponseWriter) (a answer, err error) {
 	defer flex.Recover(&err)
 	if !rt.open {
 		err = s.identify(r)
 	}
 
-	if limited := s.admit(r, w.Header()); limited != nil {
-		return a, limited
+	if limitErr := s.admit(r, w.Header()); limitErr != nil {
+		return a, limitErr
 	}
 	if err != nil {
 		return a, err
@@ -214,32 +214,33 @@ func (s *Server) admit(r *request, h http.Header) error {
 	if s.Admit == nil {
 		return nil
 	}
-	return s.Admit(h, r.who.Org, r.from)
+	return s.Admit(h, r.principal.Org, r.from)
 }
 
-// identify finds out whom the bearer token speaks for.
+// identify returns the principal of the bearer token.
 func (s *Server) identify(r *request) error {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
 		return flex.Fail(flex.Unauthorized, "there is no bearer token: ask auth/token for one")
 	}
 
-	who, err := s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
+	principal, err := s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
 	if err == nil {
-		err = s.Access.Admit(r.Context(), who, r.from)
+		err = s.Access.Admit(r.Context(), principal, r.from)
 	}
 	if err != nil {
 		return err
 	}
 
-	r.who = who
+	r.principal = principal
 	return s.serves(r)
 }
 
-// serves says whether the principal is a client of OpenADR, and whether its organisation is served.
+// serves checks that the principal is a client of OpenADR, and that its organisation is
+// served.
 func (s *Server) serves(r *request) error {
-	r.adr = adr.Client{Org: r.who.Org, ID: r.who.Username, Business: r.who.May(flex.OpenADRBusiness)}
-	if !r.adr.Business && !r.who.May(flex.OpenADRNode) {
+	r.adr = adr.Client{Org: r.principal.Org, ID: r.principal.Username, Business: r.principal.May(flex.OpenADRBusiness)}
+	if !r.adr.Business && !r.principal.May(flex.OpenADRNode) {
 		return flex.Fail(flex.Forbidden, "the token is of no OpenADR client")
 	}
 
@@ -251,14 +252,14 @@ func (s *Server) serves(r *request) error {
 		)
 	}
 
-	on, err := s.ADR.Serves(r.Context(), r.who.Org)
+	on, err := s.ADR.Serves(r.Context(), r.principal.Org)
 	if err == nil && !on {
 		err = flex.Fail(flex.Forbidden, "OpenADR is not switched on for this organisation")
 	}
 	return err
 }
 
-// problem is the body of an error, and beside it OAuth 2.0's word for it at auth/token.
+// problem is the body of an error, with OAuth 2.0's error code at auth/token.
 type problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
@@ -266,14 +267,14 @@ type problem struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// statuses are those of the specification for kinds of failure that it does not tell apart.
+// statuses has the specification's status for kinds of error that it does not distinguish.
 var statuses = map[flex.Kind]int{
 	flex.Invalid: http.StatusBadRequest, flex.Unmet: http.StatusBadRequest, flex.TooLarge: http.StatusBadRequest,
 	flex.Unsupported: http.StatusBadRequest, flex.Unclear: http.StatusBadRequest,
 	flex.Unavailable: http.StatusInternalServerError, flex.TimedOut: http.StatusInternalServerError,
 }
 
-// failure is the answer for an error. What was not written to be shown is not shown.
+// failure returns the answer for an error. Only texts that were written for clients are sent.
 func failure(h http.Header, err error) answer {
 	kind := flex.KindOf(err)
 	status, ok := statuses[kind]
@@ -282,13 +283,13 @@ func failure(h http.Header, err error) answer {
 	}
 
 	p := problem{Title: http.StatusText(status), Status: status}
-	shown, isShown := errors.AsType[*flex.Error](err)
-	if isShown && kind != flex.Internal {
-		p.Detail = shown.Error()
+	flexErr, isFlex := errors.AsType[*flex.Error](err)
+	if isFlex && kind != flex.Internal {
+		p.Detail = flexErr.Error()
 	}
 
 	if e, isOAuth := errors.AsType[*oauthError](err); isOAuth {
-		p.Error = e.word
+		p.Error = e.code
 	}
 
 	switch kind {
@@ -304,17 +305,17 @@ func failure(h http.Header, err error) answer {
 	return answer{status, p}
 }
 
-// isMedia holds the body's media type against the one wanted. None given is taken for it.
-func (r *request) isMedia(want string) error {
-	given := r.Header.Get("Content-Type")
-	got, _, err := mime.ParseMediaType(given)
-	if given == "" || err == nil && got == want {
+// isMedia reports whether the body has the required media type. A missing type is accepted.
+func (r *request) isMedia(mediaWanted string) error {
+	header := r.Header.Get("Content-Type")
+	mediaType, _, err := mime.ParseMediaType(header)
+	if header == "" || err == nil && mediaType == mediaWanted {
 		return nil
 	}
 	return flex.Fail(
 		flex.Unsupported,
 		"a body of type %q is not taken here: send %s",
-		given,
-		want,
+		header,
+		mediaWanted,
 	)
 }

@@ -73,7 +73,7 @@ func (u *utility) checkReports(event, clock string, want ...string) {
 
 	u.now = at
 	u.bl = u.client(u.org, "bl "+clock, flex.OpenADRBusiness) // a token is good for an hour
-	if _, err := u.adr.AskUpstreams(u.Context()); err != nil {
+	if _, err := u.adr.PollUpstreams(u.Context()); err != nil {
 		u.Fatal(err)
 	}
 	if asked, err := u.adr.Upstreams(u.Context(), u.mine); err != nil || asked[0].Error != "" {
@@ -103,7 +103,7 @@ func TestTelemetry(t *testing.T) {
 			for _, span := range spans {
 				use := adr.FleetUse{Span: span, Energy: drawn, Quality: adr.QualityOK}
 				if span.To.After(u.now) {
-					use = adr.FleetUse{Span: span, Energy: 3500, Less: 1500, More: 500, Ahead: true, Quality: adr.QualityEstimated}
+					use = adr.FleetUse{Span: span, Energy: 3500, Reducible: 1500, More: 500, IsFuture: true, Quality: adr.QualityEstimated}
 				}
 				uses = append(uses, use)
 			}
@@ -184,7 +184,7 @@ func TestTelemetry_ClockAhead(t *testing.T) {
 			again string
 		}{{10 * time.Minute, ""}, {40 * time.Minute, "06:30"}, {91 * time.Minute, "11:30"}} {
 			u.now = time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC).Add(poll.after)
-			if _, err := u.adr.AskUpstreams(t.Context()); err != nil {
+			if _, err := u.adr.PollUpstreams(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 

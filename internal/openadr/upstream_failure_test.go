@@ -45,7 +45,7 @@ func TestUpstream_OwnFailure(t *testing.T) {
 
 		for range 3 {
 			u.now = u.now.Add(30 * time.Second)
-			if _, err := u.adr.AskUpstreams(t.Context()); !errors.Is(err, broken) {
+			if _, err := u.adr.PollUpstreams(t.Context()); !errors.Is(err, broken) {
 				t.Errorf("asked: %v", err)
 			}
 		}
@@ -76,11 +76,11 @@ func TestUpstream_CalledAgain(t *testing.T) {
 			if err := storetest.Exec(t, url, `UPDATE adr_upstream SET called_at = 1`); err != nil {
 				t.Error(err)
 			}
-			again, err := u.adr.AskUpstreams(t.Context())
+			again, err := u.adr.PollUpstreams(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
-			beside = again.Did
+			beside = again.Count
 			return false
 		}
 
@@ -88,8 +88,8 @@ func TestUpstream_CalledAgain(t *testing.T) {
 		if beside != 0 {
 			t.Errorf("asked %d times beside", beside)
 		}
-		if again, err := u.adr.AskUpstreams(t.Context()); err != nil || again.Did != 1 {
-			t.Errorf("asked %d times afterwards: %v", again.Did, err)
+		if again, err := u.adr.PollUpstreams(t.Context()); err != nil || again.Count != 1 {
+			t.Errorf("asked %d times afterwards: %v", again.Count, err)
 		}
 	})
 }

@@ -99,7 +99,7 @@ func (u *utility) polled(step string, limits int, lost bool, wrong string) {
 	u.now = u.now.Add(30 * time.Second)
 	ctx := u.Context()
 	for _, job := range []func() error{
-		func() error { _, err := u.adr.AskUpstreams(ctx); return err },
+		func() error { _, err := u.adr.PollUpstreams(ctx); return err },
 		func() error { _, err := u.control.SendOrders(ctx); return err },
 		func() error { _, err := u.control.WatchLinks(ctx); return err },
 		func() error { _, err := u.adr.ReportOrders(ctx); return err },
@@ -295,7 +295,7 @@ func TestUpstream_LateAnswer(t *testing.T) {
 
 		inTime := func() { // another process, when the next turn has come
 			u.now = u.now.Add(30 * time.Second)
-			if _, err := u.adr.AskUpstreams(u.Context()); err != nil {
+			if _, err := u.adr.PollUpstreams(u.Context()); err != nil {
 				u.Error(err)
 			}
 		}
@@ -351,7 +351,7 @@ func TestUpstream_Beside(t *testing.T) {
 		}
 
 		u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm)
-		if _, err := u.adr.AskUpstreams(t.Context()); err != nil { // the second cannot be the same VEN: its name differs
+		if _, err := u.adr.PollUpstreams(t.Context()); err != nil { // the second cannot be the same VEN: its name differs
 			t.Fatal(err)
 		}
 		u.both("both answer", 2, false)
@@ -362,7 +362,7 @@ func TestUpstream_Beside(t *testing.T) {
 			t.Fatal(err)
 		}
 		u.now = u.now.Add(30 * time.Second)
-		if _, err := u.adr.AskUpstreams(t.Context()); err != nil {
+		if _, err := u.adr.PollUpstreams(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		u.both("one hangs", 2, true)
@@ -455,11 +455,11 @@ func TestUpstream_WhileOneHangs(t *testing.T) {
 
 		ended := make(chan int)
 		go func() {
-			r, err := u.adr.AskUpstreams(t.Context())
+			r, err := u.adr.PollUpstreams(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
-			ended <- r.Did
+			ended <- r.Count
 		}()
 
 		await := func(what string, from chan struct{}) {

@@ -71,7 +71,7 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 		return err
 	})
 
-	return worker.Report{Did: sent}, errors.Join(err, failed)
+	return worker.Report{Count: sent}, errors.Join(err, failed)
 }
 
 // endAlerts ends the alerts whose exceptions are gone, and queues messages that say so.
@@ -295,7 +295,7 @@ func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
 		return err
 	})
 
-	return worker.Report{Did: int(n), More: n >= purgeMax}, err
+	return worker.Report{Count: int(n), More: n >= purgeMax}, err
 }
 
 // TestRoute queues a test message on the route of that name.

@@ -494,7 +494,7 @@ func TestAlerts_Purged(t *testing.T) {
 
 		for i, want := range []int{1, 0} {
 			r, err := w.services[i].PurgeAlerts(w.Context())
-			if err != nil || r.Did != want || r.More {
+			if err != nil || r.Count != want || r.More {
 				w.Errorf("run %d: %+v, %v", i, r, err)
 			}
 		}
@@ -547,7 +547,7 @@ func TestAlerts_PurgedWhileFiring(t *testing.T) {
 			w.Errorf("sent again: %v", got)
 		}
 
-		if r, err := w.services[0].PurgeAlerts(w.Context()); err != nil || r.Did != 0 {
+		if r, err := w.services[0].PurgeAlerts(w.Context()); err != nil || r.Count != 0 {
 			w.Errorf("%+v, %v", r, err)
 		}
 

@@ -54,7 +54,7 @@ func (s *Service) WatchDatabase(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, err
 	}
 
-	return worker.Report{Did: s.sendOutage(ctx)}, nil
+	return worker.Report{Count: s.sendOutage(ctx)}, nil
 }
 
 // databaseProblem says what keeps the database from its work at this moment, "" for nothing. It is written to only

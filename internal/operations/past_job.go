@@ -36,7 +36,7 @@ const (
 func (s *Service) CountPast(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
 		n, more, err := s.countNext(ctx, org)
-		return worker.Report{Did: n, More: more}, err
+		return worker.Report{Count: n, More: more}, err
 	})
 }
 

@@ -305,14 +305,14 @@ func TestCountPast(t *testing.T) {
 
 		p.put()
 		did, err := s.CountPast(t.Context())
-		if err != nil || did.Did < 8*48 {
-			t.Fatalf("counted %d: %v", did.Did, err)
+		if err != nil || did.Count < 8*48 {
+			t.Fatalf("counted %d: %v", did.Count, err)
 		}
 		if err := p.compare(); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := s.CountPast(t.Context()); err != nil || again.Did != 0 {
-			t.Errorf("counted %d at once again: %v", again.Did, err)
+		if again, err := s.CountPast(t.Context()); err != nil || again.Count != 0 {
+			t.Errorf("counted %d at once again: %v", again.Count, err)
 		}
 
 		// What came late is counted once 26 hours are over.

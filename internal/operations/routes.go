@@ -239,8 +239,8 @@ func (s *Service) SendAlerts(ctx context.Context) (worker.Report, error) {
 	senders.Wait()
 
 	return worker.Report{
-		Did:  len(ms),
-		More: len(ms) == alertsAtOnce,
+		Count: len(ms),
+		More:  len(ms) == alertsAtOnce,
 	}, errors.Join(errs...)
 }
 

@@ -296,7 +296,7 @@ func TestHousehold_AwayTwoCars(t *testing.T) {
 func (e *evening) follow(t *testing.T, count int) {
 	t.Helper()
 	report, err := e.control.ReplanAbsences(t.Context())
-	if err != nil || report.Did != count {
-		t.Errorf("%d absences began or ended, want %d: %v", report.Did, count, err)
+	if err != nil || report.Count != count {
+		t.Errorf("%d absences began or ended, want %d: %v", report.Count, count, err)
 	}
 }

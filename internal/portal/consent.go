@@ -53,8 +53,8 @@ func (s *Server) showConsents(
 		return err
 	}
 
-	var asked *registry.ConsentStand
-	i := slices.IndexFunc(found, func(c registry.ConsentStand) bool {
+	var asked *registry.ConsentState
+	i := slices.IndexFunc(found, func(c registry.ConsentState) bool {
 		return c.Kind == kind
 	})
 	if i >= 0 {

@@ -37,7 +37,7 @@ func (s *Service) InviteLateOf(
 		}
 
 		var err error
-		r.Did, err = inviteLate(ctx, tx)
+		r.Count, err = inviteLate(ctx, tx)
 		return err
 	})
 

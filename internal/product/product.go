@@ -86,7 +86,7 @@ func (s *Service) Import(
 
 		var err error
 		done, err = importProducts(ctx, tx, products, true)
-		tx.Made(done)
+		tx.SetMadeRecord(done)
 		return err
 	})
 
@@ -499,7 +499,7 @@ func (s *Service) SendOf(
 			failed = errors.Join(failed, fmt.Errorf("send the product %q: %w", due[i].Reference, err))
 			continue
 		}
-		r.Did++
+		r.Count++
 	}
 
 	return r, failed

@@ -5,18 +5,18 @@
 //
 // # From a reading to the database
 //
-// Service.Take stores a batch of up to [BatchMax] readings in one transaction. Each reading
+// Service.Store stores a batch of up to [BatchMax] readings in one transaction. Each reading
 // passes these steps; the first that ends it gives its verdict:
 //
-//	Judge       label, times and value by themselves: refused
-//	own         of an asset that is not the organisation's: refused, as if there were no such asset
-//	lastOfEach  of one asset, label and time in the batch the last one counts; the others are accepted. Where the
-//	            last is held back or refused, the newest before it counts that is neither
-//	plausible   more than the device or the connection can carry: held back
-//	register    lower than the mark before, or a rise that the connection cannot carry: held back;
-//	            higher than a later mark: refused
-//	accepted    stored; a value that differs from the stored one is a correction, and the former one stays in
-//	            the history
+//	Judge           label, times and value by themselves: refused
+//	checkOwnership  of an asset that is not the organisation's: refused, as if there were no such asset
+//	keepLatest      of one asset, label and time in the batch the last one counts; the others are accepted. Where
+//	                the last is held back or refused, the newest before it counts that is neither
+//	checkPlausible  more than the device or the connection can carry: held back
+//	checkRegisters  lower than the mark before, or a rise that the connection cannot carry: held back;
+//	                higher than a later mark: refused
+//	accepted        stored; a value that differs from the stored one is a correction, and the former one stays in
+//	                the history
 //
 // Two batches with readings of one register at the same time are judged one after the other.
 //

@@ -19,8 +19,8 @@ type Gap struct {
 	Expected int
 	Missing  int
 	// of those missing, the ones with a reading that is held back
-	Held  int
-	First time.Time // the first half-hour that is missing
+	HeldBack int
+	First    time.Time // the first half-hour that is missing
 	// Beyond are the missing half-hours whose readings are beyond Limits, the most that the
 	// device or the connection can carry. Settlement leaves them out.
 	Beyond []settle.Beyond
@@ -201,7 +201,7 @@ func gapsOf(
 			Limits:  rating.At(day.Period(1)),
 		}
 
-		g.count(expected(day, a.CreatedAt, tx.Now()), known[day], held, beyond)
+		g.count(expectedPeriods(day, a.CreatedAt, tx.Now()), known[day], held, beyond)
 		if g.Missing > 0 {
 			gaps = append(gaps, g)
 		}
@@ -230,9 +230,9 @@ func byDay(days []settle.MeteredDay) map[flex.Day]settle.MeteredDay {
 	return by
 }
 
-// expected returns the settlement periods of a day that are over and began after the asset was
-// registered.
-func expected(day flex.Day, registered, now time.Time) []int {
+// expectedPeriods returns the settlement periods of a day that are over and began after the
+// asset was registered.
+func expectedPeriods(day flex.Day, registered, now time.Time) []int {
 	var numbers []int
 	for n := 1; n <= day.Periods(); n++ {
 		p := day.Period(n)
@@ -277,20 +277,20 @@ func (g *Gap) count(
 	for _, n := range expected {
 		g.Expected++
 		if _, ok := metered.At(n); !ok {
-			g.miss(g.Day.Period(n), held, beyond)
+			g.addMissing(g.Day.Period(n), held, beyond)
 		}
 	}
 }
 
-// miss counts a half-hour without a reading, and the reason if it is known.
-func (g *Gap) miss(p flex.Period, held []flex.Span, beyond []settle.Beyond) {
+// addMissing counts a half-hour without a reading, and the reason if it is known.
+func (g *Gap) addMissing(p flex.Period, held []flex.Span, beyond []settle.Beyond) {
 	if g.Missing == 0 {
 		g.First = p.Start()
 	}
 	g.Missing++
 
-	if isHeld(p, held) {
-		g.Held++
+	if overlapsHeld(p, held) {
+		g.HeldBack++
 	}
 
 	at := slices.IndexFunc(beyond, func(b settle.Beyond) bool {
@@ -301,9 +301,9 @@ func (g *Gap) miss(p flex.Period, held []flex.Span, beyond []settle.Beyond) {
 	}
 }
 
-// isHeld reports whether any of the readings covers the half-hour. A register, which is read
-// at an instant, covers the half-hours that end and begin there.
-func isHeld(p flex.Period, readings []flex.Span) bool {
+// overlapsHeld reports whether any of the readings covers the half-hour. A register, which is
+// read at an instant, covers the half-hours that end and begin there.
+func overlapsHeld(p flex.Period, readings []flex.Span) bool {
 	return slices.ContainsFunc(readings, func(r flex.Span) bool {
 		if r.Empty() {
 			return !r.To.Before(p.Start()) && !r.To.After(p.End())

@@ -8,10 +8,10 @@ import (
 	"flexd/internal/store"
 )
 
-// hold stores a reading to be held back, unless the same value was released before.
-func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
-	released, err := in.tx.WasReleased(ctx, in.parsed[at])
-	if err != nil || released {
+// holdBack stores a reading as held back, unless the same value was released before.
+func (in *intake) holdBack(ctx context.Context, at int, s suspicion) error {
+	wasReleased, err := in.tx.WasReleased(ctx, in.parsed[at])
+	if err != nil || wasReleased {
 		return err
 	}
 
@@ -43,8 +43,8 @@ func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
 	return nil
 }
 
-// plausible holds back readings that are beyond the limits of their device or connection.
-func (in *intake) plausible(ctx context.Context) error {
+// checkPlausible holds back readings that are beyond the limits of their device or connection.
+func (in *intake) checkPlausible(ctx context.Context) error {
 	for _, i := range in.candidates {
 		rating := in.ratings[in.parsed[i].AssetID]
 		s := suspect(in.parsed[i], rating)
@@ -52,7 +52,7 @@ func (in *intake) plausible(ctx context.Context) error {
 			continue
 		}
 
-		if err := in.hold(ctx, i, s); err != nil {
+		if err := in.holdBack(ctx, i, s); err != nil {
 			return err
 		}
 
@@ -137,7 +137,7 @@ func (s *Service) decide(
 ) (flex.HeldReading, error) {
 	var h flex.HeldReading
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		waited, err := tx.DecideHeld(ctx, id, decision)
+		wasWaiting, err := tx.DecideHeld(ctx, id, decision)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (s *Service) decide(
 			return err
 		}
 
-		if !waited {
+		if !wasWaiting {
 			return flex.Fail(
 				flex.Conflict,
 				"the reading was decided on already: %s",
@@ -163,7 +163,7 @@ func (s *Service) decide(
 		}
 
 		h, err = tx.HeldReading(ctx, id)
-		tx.Made(h)
+		tx.SetMadeRecord(h)
 
 		return err
 	})
@@ -182,7 +182,7 @@ func release(
 	if err != nil {
 		return err
 	}
-	if _, ours := own[r.AssetID]; !ours {
+	if _, isOwn := own[r.AssetID]; !isOwn {
 		return flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 
@@ -261,7 +261,7 @@ func releaseFollowing(
 	}
 
 	var follow []flex.Reading
-	for _, h := range following(
+	for _, h := range releasableAfter(
 		waiting,
 		Mark{r.To, r.Value},
 		after,
@@ -279,12 +279,12 @@ func releaseFollowing(
 	return follow, nil
 }
 
-// following returns the waiting readings after a register's mark that would not have been held
-// back if the mark had been there, up to the next mark or reset. After a new meter these are
-// all readings until an operator decided. A register has one value at an instant: of two
+// releasableAfter returns the waiting readings after a register's mark that would not have been
+// held back if the mark had been there, up to the next mark or reset. After a new meter these
+// are all readings until an operator decided. A register has one value at an instant: of two
 // readings that end then, and began at different times, the first consistent one is returned,
-// and the other waits on.
-func following(
+// and the other continues to wait.
+func releasableAfter(
 	waiting []flex.HeldReading,
 	last Mark,
 	until *store.Mark,

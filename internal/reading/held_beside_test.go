@@ -61,15 +61,15 @@ func TestHeld_DecidedAtOnce(t *testing.T) {
 func TestTake_RegisterBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
-		read := func(clock string, v float64) reading.Given { return given(a, flex.ChargerRegister, clock, 0, v) }
+		read := func(clock string, v float64) reading.Input { return given(a, flex.ChargerRegister, clock, 0, v) }
 		h.take(t, read("10:00", 100))
 
-		batches := [][]reading.Given{{read("10:30", 101)}, {read("11:00", 100.5)}}
+		batches := [][]reading.Input{{read("10:30", 101)}, {read("11:00", 100.5)}}
 		verdicts := make([][]reading.Verdict, len(batches))
 		done := make(chan error, len(batches))
 		take := func(i int) {
 			var err error
-			verdicts[i], err = h.service.Take(context.Background(), h.org, batches[i])
+			verdicts[i], err = h.service.Store(context.Background(), h.org, batches[i])
 			done <- err
 		}
 

@@ -17,13 +17,13 @@ func TestTake_HeldBack(t *testing.T) {
 		h.exec(t, `UPDATE asset SET power_w = 7400 WHERE id = $1`, asset(1).Bytes())
 		h.exec(t, `UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, asset(1).Bytes())
 		h.exec(t, `UPDATE site SET import_w = 18400, export_w = 3680, supply_set = TRUE`)
-		half := func(n int, l flex.Label, v float64) reading.Given {
+		half := func(n int, l flex.Label, v float64) reading.Input {
 			return given(asset(n), l, "10:00", flex.HalfHour, v)
 		}
 
 		for _, c := range []struct {
 			name string
-			in   reading.Given
+			in   reading.Input
 			held bool
 		}{
 			{"energy at the asset's power", half(1, flex.ChargerEnergy, 4.07), false},
@@ -69,7 +69,7 @@ func TestTake_RegisterJump(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
 		h.exec(t, `UPDATE asset SET power_w = 7400`)
-		read := func(clock string, v float64) reading.Given { return given(a, flex.ChargerRegister, clock, 0, v) }
+		read := func(clock string, v float64) reading.Input { return given(a, flex.ChargerRegister, clock, 0, v) }
 		for i, v := range h.take(t, read("09:00", 100), read("09:30", 4294967), read("10:00", 107.4)) {
 			if v.Accepted() != (i != 1) {
 				t.Errorf("reading %d: %q", i, v)
@@ -118,7 +118,7 @@ func TestHeld_Decided(t *testing.T) {
 
 		today := flex.DayAt(h.now)
 		gaps, err := h.service.Gaps(t.Context(), h.org, flex.SiteID{9}, today, today)
-		if err != nil || len(gaps) != 1 || gaps[0].Held != 1 || gaps[0].Missing != gaps[0].Expected-1 {
+		if err != nil || len(gaps) != 1 || gaps[0].HeldBack != 1 || gaps[0].Missing != gaps[0].Expected-1 {
 			t.Errorf("gaps: %+v, %v; want one half-hour held back", gaps, err)
 		}
 		if _, err := h.service.Release(t.Context(), h.org, page[0].ID, true); flex.KindOf(err) != flex.Malformed {
@@ -152,7 +152,7 @@ func TestHeld_Decided(t *testing.T) {
 func TestHeld_MeterReplaced(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
-		read := func(clock string, v float64) reading.Given { return given(a, flex.BoundaryImportRegister, clock, 0, v) }
+		read := func(clock string, v float64) reading.Input { return given(a, flex.BoundaryImportRegister, clock, 0, v) }
 		h.take(t, read("09:00", 52000), read("10:00", 52003))
 		if v := h.take(t, read("10:30", 1))[0]; v.Accepted() {
 			t.Fatal("a fall was taken")
@@ -191,7 +191,7 @@ func TestHeld_FollowersAreReleased(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
 		h.exec(t, `UPDATE asset SET power_w = 7400`)
-		read := func(clock string, v float64) reading.Given { return given(a, flex.ChargerRegister, clock, 0, v) }
+		read := func(clock string, v float64) reading.Input { return given(a, flex.ChargerRegister, clock, 0, v) }
 		for i, v := range h.take(t, read("08:00", 100), read("08:30", 9000), read("09:00", 9003), read("09:30", 99999), read("10:00", 9000.5), read("10:30", 9006)) {
 			if v.Accepted() != (i == 0) {
 				t.Errorf("reading %d: %q", i, v)
@@ -232,7 +232,7 @@ func TestHeld_FollowersAtOneInstant(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
 		h.exec(t, `UPDATE asset SET power_w = 7400`)
-		read := func(clock string, length time.Duration, v float64) reading.Given {
+		read := func(clock string, length time.Duration, v float64) reading.Input {
 			return given(a, flex.ChargerRegister, clock, length, v)
 		}
 

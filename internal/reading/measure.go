@@ -20,11 +20,11 @@ type measure struct {
 var (
 	ownEnergy = measure{
 		labels: settle.Labels(settle.Asset),
-		known:  metered(settle.Asset),
+		known:  meteredPeriod(settle.Asset),
 	}
 	boundaryEnergy = measure{
 		labels: settle.Labels(settle.Boundary),
-		known:  metered(settle.Boundary),
+		known:  meteredPeriod(settle.Boundary),
 	}
 
 	heatPower  = powerMeasure(flex.HeatPower)
@@ -46,11 +46,11 @@ var (
 )
 
 func powerMeasure(label flex.Label) measure {
-	return measure{labels: []flex.Label{label}, known: covered(label)}
+	return measure{labels: []flex.Label{label}, known: coveredPeriod(label)}
 }
 
 func stateMeasure(labels ...flex.Label) measure {
-	return measure{labels: labels, state: true, known: sampled(labels)}
+	return measure{labels: labels, state: true, known: sampledPeriod(labels)}
 }
 
 // measuredLabels returns the labels of all measures.
@@ -81,11 +81,11 @@ func stateLabels() []flex.Label {
 func expectedMeasures(
 	a flex.Asset,
 	rs []flex.Reading,
-	ever bool,
+	everSent bool,
 ) []measure {
 	var expected []measure
 	for _, m := range measures {
-		if m.came(rs) && !(m.state && a.Type.Charges()) {
+		if m.hasReading(rs) && !(m.state && a.Type.Charges()) {
 			expected = append(expected, m)
 		}
 	}
@@ -95,9 +95,9 @@ func expectedMeasures(
 		return expected
 	}
 
-	stopped := ever && len(expected) == 0
-	owes := a.Type.Charges() && !ownEnergy.came(rs)
-	if stopped || owes {
+	allStopped := everSent && len(expected) == 0
+	owes := a.Type.Charges() && !ownEnergy.hasReading(rs)
+	if allStopped || owes {
 		expected = append(expected, own)
 	}
 
@@ -125,8 +125,8 @@ func (m *measure) has(label flex.Label) bool {
 	return slices.Contains(m.labels, label)
 }
 
-// came reports whether any of the readings is of the measure.
-func (m *measure) came(rs []flex.Reading) bool {
+// hasReading reports whether any of the readings is of the measure.
+func (m *measure) hasReading(rs []flex.Reading) bool {
 	return slices.ContainsFunc(rs, func(r flex.Reading) bool {
 		return m.has(r.Label)
 	})
@@ -151,8 +151,8 @@ func (m *measure) inSessions(t flex.AssetType) bool {
 	return t.Charges() && m.has(flex.ChargerEnergy)
 }
 
-// metered returns a test for the half-hours whose energy settlement can compute.
-func metered(by settle.Metering) func([]flex.Reading) func(flex.Period) bool {
+// meteredPeriod returns a test for the half-hours whose energy settlement can compute.
+func meteredPeriod(by settle.Metering) func([]flex.Reading) func(flex.Period) bool {
 	return func(rs []flex.Reading) func(flex.Period) bool {
 		days := byDay(settle.HalfHours(by, rs))
 
@@ -165,8 +165,9 @@ func metered(by settle.Metering) func([]flex.Reading) func(flex.Period) bool {
 	}
 }
 
-// covered returns a test for the half-hours that readings of the power cover without a gap.
-func covered(label flex.Label) func([]flex.Reading) func(flex.Period) bool {
+// coveredPeriod returns a test for the half-hours that readings of the power cover without a
+// gap.
+func coveredPeriod(label flex.Label) func([]flex.Reading) func(flex.Period) bool {
 	return func(rs []flex.Reading) func(flex.Period) bool {
 		known := map[flex.Period]time.Duration{}
 		for _, r := range rs {
@@ -186,9 +187,9 @@ func covered(label flex.Label) func([]flex.Reading) func(flex.Period) bool {
 	}
 }
 
-// sampled returns a test for the half-hours in which a state was read, or in the one before:
-// one reading an hour is enough.
-func sampled(labels []flex.Label) func([]flex.Reading) func(flex.Period) bool {
+// sampledPeriod returns a test for the half-hours in which a state was read, or in the one
+// before: one reading an hour is enough.
+func sampledPeriod(labels []flex.Label) func([]flex.Reading) func(flex.Period) bool {
 	return func(rs []flex.Reading) func(flex.Period) bool {
 		known := map[flex.Period]bool{}
 		for _, r := range rs {

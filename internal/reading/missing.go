@@ -21,14 +21,14 @@ type MissingQuery struct {
 
 // MissingView lists missing readings by asset and day, and the refused ones.
 type MissingView struct {
-	Orgs    []flex.Org
-	Org     flex.OrgID // zero if there is none
-	Days    []flex.Day
-	Rows    []MissingRow
-	Next    flex.AssetID // the next page is before it; zero if there is none
-	Refused []RefusedLine
-	Missing int // half-hours, of those shown
-	Wanted  int
+	Orgs     []flex.Org
+	Org      flex.OrgID // zero if there is none
+	Days     []flex.Day
+	Rows     []MissingRow
+	Next     flex.AssetID // the next page is before it; zero if there is none
+	Refused  []RefusedLine
+	Missing  int // half-hours, of those shown
+	Expected int
 }
 
 // MissingRow has the days of one measure of an asset.
@@ -44,13 +44,13 @@ type MissingRow struct {
 // MissingCell is a day of an asset: the number of half-hours that are expected, and of those
 // that are missing.
 type MissingCell struct {
-	Day     flex.Day
-	Wanted  int
-	Missing int
+	Day      flex.Day
+	Expected int
+	Missing  int
 }
 
 // Level classifies the cell: none expected, all there, some, half or all missing.
-func (c MissingCell) Level() string { return flex.MissingLevel(c.Missing, c.Wanted) }
+func (c MissingCell) Level() string { return flex.MissingLevel(c.Missing, c.Expected) }
 
 // RefusedLine is a reason for which readings of an asset were refused on a day, with the
 // asset's name.
@@ -101,18 +101,18 @@ func (v *MissingView) addRefused(
 	all *store.All,
 	tx *store.Tx,
 ) error {
-	refused, err := tx.RefusedSince(ctx, v.Days[0])
+	counts, err := tx.RefusedSince(ctx, v.Days[0])
 	if err != nil {
 		return err
 	}
 
-	ids := make([]flex.AssetID, len(refused))
-	for i, r := range refused {
+	ids := make([]flex.AssetID, len(counts))
+	for i, r := range counts {
 		ids[i] = r.AssetID
 	}
 
 	names, err := all.AssetNames(ctx, ids)
-	for _, r := range refused {
+	for _, r := range counts {
 		v.Refused = append(v.Refused, RefusedLine{
 			Day:       r.Day,
 			Label:     r.Label,
@@ -164,22 +164,22 @@ func (v *MissingView) addRows(
 // read each minute.
 const missingPart = 5
 
-// knownReadings are the readings of some assets, and what is needed to know which are missing.
-type knownReadings struct {
+// storedReadings are the readings of some assets, and what is needed to know which are missing.
+type storedReadings struct {
 	readings map[flex.AssetID][]flex.Reading
 	before   map[flex.AssetID][]flex.Reading // of states, in the half-hour before the days
 	sessions map[flex.AssetID][]flex.Span
-	ever     map[flex.SiteID]map[flex.AssetID]bool // those that ever sent steady ones
+	everSent map[flex.SiteID]map[flex.AssetID]bool // those that ever sent steady ones
 	now      time.Time
 }
 
-// readKnown reads the assets' readings on the days.
-func (v *MissingView) readKnown(
+// readStored reads the assets' readings on the days.
+func (v *MissingView) readStored(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []store.AssetLine,
-) (knownReadings, error) {
-	h := knownReadings{now: tx.Now()}
+) (storedReadings, error) {
+	h := storedReadings{now: tx.Now()}
 
 	ids := make([]flex.AssetID, len(assets))
 	sites := make([]flex.SiteID, len(assets))
@@ -211,7 +211,7 @@ func (v *MissingView) readKnown(
 	slices.SortFunc(sites, func(a, b flex.SiteID) int {
 		return bytes.Compare(a[:], b[:])
 	})
-	h.ever, err = tx.SteadyAt(ctx, slices.Compact(sites))
+	h.everSent, err = tx.SteadyAt(ctx, slices.Compact(sites))
 
 	return h, err
 }
@@ -255,14 +255,14 @@ func (v *MissingView) addPart(
 	tx *store.Tx,
 	assets []store.AssetLine,
 ) error {
-	h, err := v.readKnown(ctx, tx, assets)
+	h, err := v.readStored(ctx, tx, assets)
 	if err != nil {
 		return err
 	}
 
 	for _, a := range assets {
 		rs := h.readings[a.ID]
-		for _, m := range expectedMeasures(a.Asset, rs, h.ever[a.SiteID][a.ID]) {
+		for _, m := range expectedMeasures(a.Asset, rs, h.everSent[a.SiteID][a.ID]) {
 			row := MissingRow{
 				ID:         a.ID,
 				ExternalID: a.ExternalID,
@@ -270,14 +270,14 @@ func (v *MissingView) addPart(
 				Label:      m.label(rs),
 			}
 
-			o := wantedTimes{
+			o := expectedTimes{
 				from:     a.CreatedAt,
 				to:       h.now,
 				sessions: h.sessions[a.ID],
 				always:   !m.inSessions(a.Type),
 			}
 			o.always = o.always || slices.ContainsFunc(rs, func(r flex.Reading) bool {
-				return m.has(r.Label) && !o.touched(r.Span)
+				return m.has(r.Label) && !o.overlaps(r.Span)
 			})
 
 			known := m.known(slices.Concat(h.before[a.ID], rs))
@@ -293,40 +293,40 @@ func (v *MissingView) addPart(
 func (v *MissingView) count(
 	row *MissingRow,
 	known func(flex.Period) bool,
-	o *wantedTimes,
+	o *expectedTimes,
 ) {
 	for _, day := range v.Days {
 		c := missingOn(day, known, o)
 		row.Missing += c.Missing
-		v.Wanted, v.Missing = v.Wanted+c.Wanted, v.Missing+c.Missing
+		v.Expected, v.Missing = v.Expected+c.Expected, v.Missing+c.Missing
 		row.Cells = append(row.Cells, c)
 	}
 }
 
-// wantedTimes says which half-hours are expected of an asset: those that are over and began
+// expectedTimes says which half-hours are expected of an asset: those that are over and began
 // after it was registered. Of a charger that only sends readings of its sessions no others are
 // expected.
-type wantedTimes struct {
+type expectedTimes struct {
 	from, to time.Time
 	sessions []flex.Span // the end of an open one is zero
 	always   bool        // at any time: it sent readings outside its sessions, or has no sessions
 }
 
-// wants reports whether a half-hour is expected. Of a session, only those that lie in it
+// isExpected reports whether a half-hour is expected. Of a session, only those that lie in it
 // completely are.
-func (o *wantedTimes) wants(p flex.Period) bool {
+func (o *expectedTimes) isExpected(p flex.Period) bool {
 	if p.End().After(o.to) || p.Start().Before(o.from) {
 		return false
 	}
 
 	return o.always || slices.ContainsFunc(o.sessions, func(s flex.Span) bool {
-		over := s.To.IsZero() || !p.End().After(s.To)
-		return over && !p.Start().Before(s.From)
+		afterEnd := s.To.IsZero() || !p.End().After(s.To)
+		return afterEnd && !p.Start().Before(s.From)
 	})
 }
 
-// touched reports whether a car was plugged in at any time of the span.
-func (o *wantedTimes) touched(span flex.Span) bool {
+// overlaps reports whether a car was plugged in at any time of the span.
+func (o *expectedTimes) overlaps(span flex.Span) bool {
 	return slices.ContainsFunc(o.sessions, func(s flex.Span) bool {
 		open := s.To.IsZero() || s.To.After(span.From)
 		return open && s.From.Before(span.To)
@@ -337,16 +337,16 @@ func (o *wantedTimes) touched(span flex.Span) bool {
 func missingOn(
 	day flex.Day,
 	known func(flex.Period) bool,
-	o *wantedTimes,
+	o *expectedTimes,
 ) MissingCell {
 	c := MissingCell{Day: day}
 	for n := 1; n <= day.Periods(); n++ {
 		p := day.Period(n)
-		if !o.wants(p) {
+		if !o.isExpected(p) {
 			continue
 		}
 
-		c.Wanted++
+		c.Expected++
 		if !known(p) {
 			c.Missing++
 		}

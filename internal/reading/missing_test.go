@@ -48,7 +48,7 @@ func (h *fixture) missing(t *testing.T, day flex.Day) string {
 	}
 	var rows []string
 	for _, r := range v.Rows {
-		rows = append(rows, fmt.Sprintf("%s %s %d/%d", r.ExternalID, r.Label, r.Missing, r.Cells[0].Wanted))
+		rows = append(rows, fmt.Sprintf("%s %s %d/%d", r.ExternalID, r.Label, r.Missing, r.Cells[0].Expected))
 	}
 	slices.Sort(rows)
 	return strings.Join(rows, "\n")

@@ -42,10 +42,10 @@ func (s suspicion) verdict() Verdict {
 
 // bound is the most that readings of a label can show of a time, in each direction, in watts.
 type bound struct {
-	most   flex.Watts
-	least  flex.Watts
-	reason string
-	of     string // what sets it
+	most    flex.Watts
+	least   flex.Watts
+	reason  string
+	setting string // what sets it
 }
 
 // boundOf returns the bound of readings of a label, and false if there is none.
@@ -125,7 +125,7 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 					"%s of %s kW is more than %s, %s, allow%s",
 					r.Label,
 					micro(r.Value),
-					b.of,
+					b.setting,
 					b.limits(),
 					remedy,
 				),
@@ -143,7 +143,7 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 				r.Label,
 				micro(r.Value),
 				number(r.Len().Minutes()),
-				b.of,
+				b.setting,
 				watts(b.most),
 				remedy,
 			),
@@ -189,7 +189,7 @@ func suspectRise(r flex.Reading, rating store.Rating, before Mark) suspicion {
 			micro(before.Value),
 			stamp(before.At),
 			micro(r.Value),
-			b.of,
+			b.setting,
 			watts(b.most),
 			remedy,
 		),

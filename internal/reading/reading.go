@@ -21,13 +21,13 @@ type Service struct {
 // splits a longer request into batches.
 const BatchMax = 10_000
 
-// Take checks a batch and stores the readings that are accepted, in one transaction. It
+// Store checks a batch and stores the readings that are accepted, in one transaction. It
 // returns one verdict for each reading, in the batch's order. Of readings for the same time,
 // asset and label the last one counts; one that differs from the stored one is a correction.
-func (s *Service) Take(
+func (s *Service) Store(
 	ctx context.Context,
 	org flex.OrgID,
-	batch []Given,
+	batch []Input,
 ) ([]Verdict, error) {
 	if len(batch) > BatchMax {
 		return nil, flex.Fail(
@@ -45,7 +45,7 @@ func (s *Service) Take(
 			verdicts: verdicts,
 		}
 
-		return in.take(ctx)
+		return in.run(ctx)
 	})
 	if store.OrgMissing(err) {
 		// The organisation has moved to another cell since the request was accepted. A
@@ -62,7 +62,7 @@ func (s *Service) Take(
 // intake is the processing of one batch.
 type intake struct {
 	tx         *store.Tx
-	batch      []Given
+	batch      []Input
 	verdicts   []Verdict
 	parsed     []flex.Reading // by position in the batch; valid if Judge accepted it
 	candidates []int          // positions in the batch that are not refused or held back so far
@@ -73,20 +73,20 @@ type intake struct {
 	waiting *int
 }
 
-// take checks the readings and stores those that are accepted.
-func (in *intake) take(ctx context.Context) error {
-	in.judge()
+// run checks the readings and stores those that are accepted.
+func (in *intake) run(ctx context.Context) error {
+	in.checkEach()
 
-	if err := in.own(ctx); err != nil {
+	if err := in.checkOwnership(ctx); err != nil {
 		return err
 	}
 
-	in.lastOfEach()
+	in.keepLatest()
 
-	if err := in.plausible(ctx); err != nil {
+	if err := in.checkPlausible(ctx); err != nil {
 		return err
 	}
-	if err := in.registers(ctx); err != nil {
+	if err := in.checkRegisters(ctx); err != nil {
 		return err
 	}
 
@@ -173,13 +173,13 @@ func assetsRead(
 	since time.Time,
 	labels ...flex.Label,
 ) []flex.AssetID {
-	seen := map[flex.AssetID]bool{}
+	known := map[flex.AssetID]bool{}
 
 	var assets []flex.AssetID
 	for _, r := range rs {
 		if slices.Contains(labels, r.Label) && r.To.After(since) &&
-			!seen[r.AssetID] {
-			seen[r.AssetID] = true
+			!known[r.AssetID] {
+			known[r.AssetID] = true
 			assets = append(assets, r.AssetID)
 		}
 	}
@@ -187,7 +187,7 @@ func assetsRead(
 	return assets
 }
 
-func (in *intake) judge() {
+func (in *intake) checkEach() {
 	now := in.tx.Now()
 
 	in.parsed, in.candidates = make([]flex.Reading, len(in.batch)), make(
@@ -203,8 +203,8 @@ func (in *intake) judge() {
 	}
 }
 
-// own refuses readings of assets that are not the organisation's.
-func (in *intake) own(ctx context.Context) error {
+// checkOwnership refuses readings of assets that are not the organisation's.
+func (in *intake) checkOwnership(ctx context.Context) error {
 	ids := make([]flex.AssetID, 0, len(in.candidates))
 	for _, i := range in.candidates {
 		ids = append(ids, in.parsed[i].AssetID)
@@ -217,7 +217,7 @@ func (in *intake) own(ctx context.Context) error {
 
 	in.ratings = own
 	in.candidates = slices.DeleteFunc(in.candidates, func(i int) bool {
-		if _, ours := own[in.parsed[i].AssetID]; ours {
+		if _, isOwn := own[in.parsed[i].AssetID]; isOwn {
 			return false
 		}
 		in.verdicts[i] = NotFound
@@ -238,9 +238,9 @@ func keyOf(r flex.Reading) key {
 	return key{r.AssetID, r.Label, r.KeptAt().UnixMicro()}
 }
 
-// lastOfEach leaves only the last of the readings with the same key. The earlier ones are
+// keepLatest leaves only the last of the readings with the same key. The earlier ones are
 // accepted too: they counted until they were corrected.
-func (in *intake) lastOfEach() {
+func (in *intake) keepLatest() {
 	last := make(map[key]int, len(in.candidates))
 	for _, i := range in.candidates {
 		last[keyOf(in.parsed[i])] = i
@@ -278,9 +278,9 @@ func (in *intake) substitute(
 	return at, false
 }
 
-// registers checks readings of registers against the marks before and after them, in the store
+// checkRegisters checks readings of registers against the marks before and after them, in the store
 // and in the same batch.
-func (in *intake) registers(ctx context.Context) error {
+func (in *intake) checkRegisters(ctx context.Context) error {
 	byRegister := map[store.Register][]int{}
 	var order []store.Register
 
@@ -390,13 +390,13 @@ func (in *intake) judgeRegister(
 ) error {
 	r := in.parsed[at]
 	if before != nil && r.Value < before.Value {
-		return in.hold(ctx, at, suspectFall(r, *before))
+		return in.holdBack(ctx, at, suspectFall(r, *before))
 	}
 
 	if before != nil {
 		s := suspectRise(r, in.ratings[r.AssetID], *before)
 		if s.reason != "" {
-			return in.hold(ctx, at, s)
+			return in.holdBack(ctx, at, s)
 		}
 	}
 

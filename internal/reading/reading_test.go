@@ -67,9 +67,9 @@ func (h *fixture) exec(t testing.TB, statement string, args ...any) {
 	}
 }
 
-func (h *fixture) take(t fataler, batch ...reading.Given) []reading.Verdict {
+func (h *fixture) take(t fataler, batch ...reading.Input) []reading.Verdict {
 	t.Helper()
-	verdicts, err := h.service.Take(context.Background(), h.org, batch)
+	verdicts, err := h.service.Store(context.Background(), h.org, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,16 +104,16 @@ func (h *fixture) values(t fataler, id flex.AssetID, label flex.Label, knownAt t
 	return strings.Join(all, " ")
 }
 
-func half(id flex.AssetID, clock string, value float64) reading.Given {
+func half(id flex.AssetID, clock string, value float64) reading.Input {
 	return given(id, flex.ChargerEnergy, clock, flex.HalfHour, value)
 }
 
-func given(id flex.AssetID, label flex.Label, clock string, length time.Duration, value float64) reading.Given {
+func given(id flex.AssetID, label flex.Label, clock string, length time.Duration, value float64) reading.Input {
 	at, err := time.Parse("2006-01-02 15:04", now.Format("2006-01-02 ")+clock)
 	if err != nil {
 		panic(err)
 	}
-	return reading.Given{AssetID: id, Label: label, Span: flex.Span{From: at, To: at.Add(length)}, Value: value}
+	return reading.Input{AssetID: id, Label: label, Span: flex.Span{From: at, To: at.Add(length)}, Value: value}
 }
 
 func TestTake_BatchVector(t *testing.T) {
@@ -133,7 +133,7 @@ func TestTake_BatchVector(t *testing.T) {
 		}
 		h.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'v', 'charger', 0)`,
 			v.Request.Readings[0].AssetID.Bytes(), h.org.Bytes(), flex.SiteID{9}.Bytes())
-		var batch []reading.Given
+		var batch []reading.Input
 		for _, g := range v.Request.Readings {
 			batch = append(batch, g.given())
 		}
@@ -184,7 +184,7 @@ func TestTake_OwnAssetsOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		verdicts, err := h.service.Take(t.Context(), other.ID, []reading.Given{half(a, "10:00", 1), half(asset(99), "10:00", 1)})
+		verdicts, err := h.service.Store(t.Context(), other.ID, []reading.Input{half(a, "10:00", 1), half(asset(99), "10:00", 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestTake_OrgMoved(t *testing.T) {
 			db := storetest.Open(t, url, store.Options{Environment: where, Now: func() time.Time { return now }})
 			s := &reading.Service{DB: db}
 
-			_, err := s.Take(t.Context(), flex.OrgID{1}, []reading.Given{half(asset(1), "10:00", 1)})
+			_, err := s.Store(t.Context(), flex.OrgID{1}, []reading.Input{half(asset(1), "10:00", 1)})
 			if flex.KindOf(err) != flex.Unavailable || !flex.OnlyMoves(err) {
 				t.Errorf("%s: %v", where, err)
 			}
@@ -243,7 +243,7 @@ func TestTake_HeldAfterAGoodOne(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
 		h.exec(t, `UPDATE asset SET power_w = 7400`)
-		read := func(clock string, v float64) reading.Given {
+		read := func(clock string, v float64) reading.Input {
 			return given(a, flex.ChargerRegister, clock, 0, v)
 		}
 
@@ -266,23 +266,23 @@ func TestTake_HeldAfterAGoodOne(t *testing.T) {
 func TestTake_Registers(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 2), asset(1)
-		read := func(clock string, v float64) reading.Given {
+		read := func(clock string, v float64) reading.Input {
 			return given(a, flex.ChargerRegister, clock, 0, v)
 		}
 
 		for _, step := range []struct {
-			batch []reading.Given
+			batch []reading.Input
 			want  string // a letter for each: accepted or refused
 		}{
-			{[]reading.Given{read("10:00", 100), read("10:30", 101), read("11:00", 100.5)}, "aar"},
-			{[]reading.Given{read("11:00", 101), given(asset(2), flex.ChargerRegister, "11:00", 0, 3)}, "aa"},
-			{[]reading.Given{read("09:30", 100.5), read("09:30", 99)}, "aa"},   // the last counts
-			{[]reading.Given{read("10:15", 101.5), read("10:15", 99.9)}, "ar"}, // between 100 and 101
-			{[]reading.Given{read("11:00", 1e6)}, "r"},                         // a spike is held back
-			{[]reading.Given{read("11:30", 102)}, "a"},
-			{[]reading.Given{read("11:30", 102), read("11:00", 101.5)}, "aa"}, // put right, in any order
-			{[]reading.Given{read("11:00", 102.5)}, "r"},
-			{[]reading.Given{given(a, flex.ChargerRegister, "11:15", 30*time.Minute, 102.25)}, "a"}, // read at 11:45
+			{[]reading.Input{read("10:00", 100), read("10:30", 101), read("11:00", 100.5)}, "aar"},
+			{[]reading.Input{read("11:00", 101), given(asset(2), flex.ChargerRegister, "11:00", 0, 3)}, "aa"},
+			{[]reading.Input{read("09:30", 100.5), read("09:30", 99)}, "aa"},   // the last counts
+			{[]reading.Input{read("10:15", 101.5), read("10:15", 99.9)}, "ar"}, // between 100 and 101
+			{[]reading.Input{read("11:00", 1e6)}, "r"},                         // a spike is held back
+			{[]reading.Input{read("11:30", 102)}, "a"},
+			{[]reading.Input{read("11:30", 102), read("11:00", 101.5)}, "aa"}, // put right, in any order
+			{[]reading.Input{read("11:00", 102.5)}, "r"},
+			{[]reading.Input{given(a, flex.ChargerRegister, "11:15", 30*time.Minute, 102.25)}, "a"}, // read at 11:45
 		} {
 			var got strings.Builder
 			for _, v := range h.take(t, step.batch...) {
@@ -300,8 +300,8 @@ func TestTake_Registers(t *testing.T) {
 		// A register that was last read long ago still does not fall.
 		h.now = now.AddDate(1, 0, 0)
 		late := h.now.Add(-time.Hour)
-		v := h.take(t, reading.Given{AssetID: a, Label: flex.ChargerRegister, Span: flex.Span{From: late, To: late}, Value: 2e5})
-		w := h.take(t, reading.Given{AssetID: a, Label: flex.ChargerRegister, Span: flex.Span{From: late, To: late}, Value: 50})
+		v := h.take(t, reading.Input{AssetID: a, Label: flex.ChargerRegister, Span: flex.Span{From: late, To: late}, Value: 2e5})
+		w := h.take(t, reading.Input{AssetID: a, Label: flex.ChargerRegister, Span: flex.Span{From: late, To: late}, Value: 50})
 		if !v[0].Accepted() || w[0].Accepted() {
 			t.Errorf("a year later: %q, and below: %q", v[0], w[0])
 		}
@@ -310,11 +310,11 @@ func TestTake_Registers(t *testing.T) {
 
 func TestTake_Limit(t *testing.T) {
 	h := open(t, storetest.SQLite(t), 1)
-	batch := make([]reading.Given, reading.BatchMax+1)
+	batch := make([]reading.Input, reading.BatchMax+1)
 	for i := range batch {
 		batch[i] = half(asset(1), "10:00", 1)
 	}
-	if _, err := h.service.Take(t.Context(), h.org, batch); flex.KindOf(err) != flex.TooLarge {
+	if _, err := h.service.Store(t.Context(), h.org, batch); flex.KindOf(err) != flex.TooLarge {
 		t.Errorf("%d readings: %v", len(batch), err)
 	}
 	if v := h.take(t, batch[1:]...); !v[0].Accepted() {
@@ -351,7 +351,7 @@ func TestTake_AgainstModel(t *testing.T) {
 
 		rapid.Check(t, func(rt *rapid.T) {
 			h.now = h.now.Add(time.Second)
-			var batch []reading.Given
+			var batch []reading.Input
 			for range rapid.IntRange(1, 8).Draw(rt, "readings") {
 				g := given(asset(rapid.IntRange(1, 4).Draw(rt, "asset")), label, clock(rapid.IntRange(0, 19).Draw(rt, "at")), flex.HalfHour,
 					float64(rapid.IntRange(-1, 20).Draw(rt, "value")))
@@ -399,7 +399,7 @@ func TestTake_Concurrently(t *testing.T) {
 		for w := range 8 {
 			wg.Go(func() {
 				for round := range 5 {
-					var batch []reading.Given
+					var batch []reading.Input
 					for n := range 50 {
 						batch = append(batch, half(asset(1+(n*(w+1)+w)%50), clock(round), float64(w)))
 					}
@@ -436,11 +436,11 @@ func BenchmarkTake(b *testing.B) {
 			b.ResetTimer()
 
 			b.RunParallel(func(pb *testing.PB) {
-				batch := make([]reading.Given, 1000)
+				batch := make([]reading.Input, 1000)
 				for pb.Next() {
 					from := flex.PeriodAt(now).Add(-int(batches.Add(1)) % 19000).Start()
 					for i := range batch {
-						batch[i] = reading.Given{AssetID: asset(1 + i), Label: flex.ChargerEnergy, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}, Value: float64(i % 10)}
+						batch[i] = reading.Input{AssetID: asset(1 + i), Label: flex.ChargerEnergy, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}, Value: float64(i % 10)}
 					}
 
 					for _, v := range h.take(b, batch...) {
@@ -470,14 +470,14 @@ func TestGaps(t *testing.T) {
 		yesterday := flex.DayAt(now).Add(-1)
 		h.exec(t, `UPDATE asset SET type = 'battery', created_at = $2 WHERE id = $1`, asset(3).Bytes(), now.AddDate(0, 0, -9).UnixMicro())
 		h.exec(t, `UPDATE asset SET created_at = $2 WHERE id = $1`, asset(2).Bytes(), yesterday.Period(40).Start().Add(time.Second).UnixMicro())
-		var batch []reading.Given
+		var batch []reading.Input
 
 		for n := 1; n <= 48; n++ {
 			p := yesterday.Period(n)
 			if n != 7 && n != 9 {
-				batch = append(batch, reading.Given{AssetID: asset(1), Label: flex.ChargerEnergy, Span: p.Span(), Value: 1})
+				batch = append(batch, reading.Input{AssetID: asset(1), Label: flex.ChargerEnergy, Span: p.Span(), Value: 1})
 			}
-			batch = append(batch, reading.Given{AssetID: asset(1), Label: flex.BoundaryImportRegister, Span: flex.Span{From: p.End(), To: p.End()}, Value: float64(n)})
+			batch = append(batch, reading.Input{AssetID: asset(1), Label: flex.BoundaryImportRegister, Span: flex.Span{From: p.End(), To: p.End()}, Value: float64(n)})
 		}
 
 		h.take(t, batch...)
@@ -527,8 +527,8 @@ func TestGaps_BeyondRating(t *testing.T) {
 		yesterday := flex.DayAt(now).Add(-1)
 		ten, eleven := yesterday.Period(21), yesterday.Period(22)
 		h.take(t,
-			reading.Given{AssetID: asset(1), Label: flex.ChargerEnergy, Span: ten.Span(), Value: 0.825},
-			reading.Given{AssetID: asset(1), Label: flex.ChargerEnergy, Span: eleven.Span(), Value: 0.826})
+			reading.Input{AssetID: asset(1), Label: flex.ChargerEnergy, Span: ten.Span(), Value: 0.825},
+			reading.Input{AssetID: asset(1), Label: flex.ChargerEnergy, Span: eleven.Span(), Value: 0.826})
 		h.exec(t, `UPDATE asset SET power_w = 1500`)
 
 		gaps, err := h.service.Gaps(t.Context(), h.org, site, yesterday, yesterday)

@@ -28,14 +28,14 @@ func TestRefused_IsCountedByReason(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := open(t, url, 2)
 		good := flex.Span{From: now.Add(-time.Hour).Truncate(flex.HalfHour), To: now.Add(-time.Hour).Truncate(flex.HalfHour).Add(flex.HalfHour)}
-		batch := []reading.Given{
+		batch := []reading.Input{
 			{AssetID: asset(1), Span: good, Label: flex.ChargerEnergy, Value: 1},
 			{AssetID: asset(1), Span: good, Label: flex.ChargerEnergy, Value: -1},
 			{AssetID: asset(2), Span: good, Label: flex.ChargerEnergy, Value: -2.5},
 			{AssetID: asset(9), Span: good, Label: flex.ChargerEnergy, Value: 1},
 		}
 		for range 2 {
-			if _, err := h.service.Take(t.Context(), h.org, batch); err != nil {
+			if _, err := h.service.Store(t.Context(), h.org, batch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,11 +61,11 @@ func TestRefused_IsCountedByReason(t *testing.T) {
 func TestRefused_IsBounded(t *testing.T) {
 	h := open(t, storetest.SQLite(t), 1)
 	for round := range 8 {
-		var batch []reading.Given
+		var batch []reading.Input
 		for i := range 30 {
-			batch = append(batch, reading.Given{AssetID: asset(1), Span: flex.Span{From: now, To: now}, Label: flex.Label(fmt.Sprintf("made-up-%c%c", 'a'+round, 'a'+i)), Value: 1})
+			batch = append(batch, reading.Input{AssetID: asset(1), Span: flex.Span{From: now, To: now}, Label: flex.Label(fmt.Sprintf("made-up-%c%c", 'a'+round, 'a'+i)), Value: 1})
 		}
-		if _, err := h.service.Take(t.Context(), h.org, batch); err != nil {
+		if _, err := h.service.Store(t.Context(), h.org, batch); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // settled, and the longest look-back of a baseline before that.
 const Retention = MaxAge + 62*24*time.Hour
 
-// aheadFor is for how far ahead storage for readings is prepared.
-const aheadFor = 7 * 24 * time.Hour
+// refusalRetention is for how far ahead storage for readings is prepared.
+const refusalRetention = 7 * 24 * time.Hour
 
 // dropMax is the most readings that one transaction deletes, and of each other kind of record.
 const dropMax = 5000
@@ -34,7 +34,7 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 
 		if err := all.MakePartitions(ctx, flex.Span{
 			From: all.Now(),
-			To:   all.Now().Add(aheadFor),
+			To:   all.Now().Add(refusalRetention),
 		}); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	})
 
 	return worker.Report{
-		Did:  int(dropped + held + refused),
-		More: max(dropped, held, refused) >= dropMax,
+		Count: int(dropped + held + refused),
+		More:  max(dropped, held, refused) >= dropMax,
 	}, err
 }

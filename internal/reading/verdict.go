@@ -20,8 +20,8 @@ const (
 	MaxLength = 24 * time.Hour
 )
 
-// Given is a reading as a client sent it, its value in the label's unit.
-type Given struct {
+// Input is a reading as a client sent it, its value in the label's unit.
+type Input struct {
 	AssetID flex.AssetID
 	flex.Span
 	Label flex.Label
@@ -83,7 +83,7 @@ func Register(l flex.Label) bool { return l.Register() }
 
 // Judge checks a reading by itself at the instant now, and returns it as it is stored. Its
 // asset, and the register's other readings, are checked elsewhere.
-func Judge(g Given, now time.Time) (flex.Reading, Verdict) {
+func Judge(g Input, now time.Time) (flex.Reading, Verdict) {
 	r, known := rules[g.Label]
 	if !known {
 		return flex.Reading{}, refuse(
@@ -109,7 +109,7 @@ func Judge(g Given, now time.Time) (flex.Reading, Verdict) {
 	}, ""
 }
 
-func (r rule) judgeTime(g Given, now time.Time) Verdict {
+func (r rule) judgeTime(g Input, now time.Time) Verdict {
 	length := g.To.Sub(g.From)
 	switch {
 	case length < 0:
@@ -155,7 +155,7 @@ func (r rule) judgeTime(g Given, now time.Time) Verdict {
 	return ""
 }
 
-func (r rule) judgeValue(g Given) Verdict {
+func (r rule) judgeValue(g Input) Verdict {
 	if math.IsNaN(g.Value) || math.IsInf(g.Value, 0) {
 		return refuse("value is not a number")
 	}

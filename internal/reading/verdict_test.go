@@ -22,8 +22,8 @@ type givenJSON struct {
 	Label   flex.Label   `json:"label"`
 }
 
-func (g givenJSON) given() reading.Given {
-	return reading.Given{AssetID: g.AssetID, Span: flex.Span{From: g.From, To: g.To}, Value: g.Value, Label: g.Label}
+func (g givenJSON) given() reading.Input {
+	return reading.Input{AssetID: g.AssetID, Span: flex.Span{From: g.From, To: g.To}, Value: g.Value, Label: g.Label}
 }
 
 var now = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func TestJudge_LabelVectors(t *testing.T) {
 		at := now.Add(-5 * time.Hour)
 		read := func(value float64) (flex.Reading, reading.Verdict) {
 			at = at.Add(flex.HalfHour)
-			return reading.Judge(reading.Given{Label: l, Span: flex.Span{From: at, To: at}, Value: value}, now)
+			return reading.Judge(reading.Input{Label: l, Span: flex.Span{From: at, To: at}, Value: value}, now)
 		}
 
 		for _, value := range v.Registers.Sequence {
@@ -135,7 +135,7 @@ func TestJudge_Edges(t *testing.T) {
 		{"not a number", power, ten, ten, math.NaN(), "not a number"},
 		{"endless", power, ten, ten, math.Inf(1), "not a number"},
 	} {
-		_, verdict := reading.Judge(reading.Given{Label: tt.label, Span: flex.Span{From: tt.from, To: tt.to}, Value: tt.value}, now)
+		_, verdict := reading.Judge(reading.Input{Label: tt.label, Span: flex.Span{From: tt.from, To: tt.to}, Value: tt.value}, now)
 		if verdict.Accepted() != (tt.want == "") || !strings.Contains(string(verdict), tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, verdict, tt.want)
 		}
@@ -173,7 +173,7 @@ func TestJudge_Laws(t *testing.T) {
 		if rapid.Bool().Draw(t, "aligned") {
 			from = flex.PeriodAt(from).Start()
 		}
-		g := reading.Given{
+		g := reading.Input{
 			Label: rapid.SampledFrom(labels).Draw(t, "label"), Value: rapid.Float64().Draw(t, "value"),
 			Span: flex.Span{From: from, To: from.Add(rapid.SampledFrom([]time.Duration{0, flex.HalfHour, time.Minute, 25 * time.Hour, -time.Second}).Draw(t, "length"))},
 		}
@@ -195,7 +195,7 @@ func TestJudge_Laws(t *testing.T) {
 }
 
 func BenchmarkJudge(b *testing.B) {
-	g := reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: now.Add(-time.Hour), To: now.Add(-flex.HalfHour)}, Value: 3.7}
+	g := reading.Input{Label: flex.ChargerEnergy, Span: flex.Span{From: now.Add(-time.Hour), To: now.Add(-flex.HalfHour)}, Value: 3.7}
 	for b.Loop() {
 		if _, v := reading.Judge(g, now); v != "" {
 			b.Fatal(v)

@@ -116,13 +116,13 @@ func setHeat(a *flex.Asset, heat *flex.Heat) error {
 		return nil
 	}
 
-	member, why := heat.Check(a.Type)
-	if why != "" {
-		loc, field := []string{"properties", "heat"}, member
-		if member == "" {
+	property, reason := heat.Check(a.Type)
+	if reason != "" {
+		loc, field := []string{"properties", "heat"}, property
+		if property == "" {
 			loc, field = []string{"properties"}, "heat"
 		}
-		return invalid([]flex.Fault{faultAt("value_error", why, loc, field)})
+		return invalid([]flex.Fault{faultAt("value_error", reason, loc, field)})
 	}
 
 	a.Heat = *heat
@@ -254,7 +254,7 @@ func (c *AssetChange) applyNow(a *flex.Asset) error {
 // check fails if the changed asset has values that no asset of its type can have, a power that
 // counts from a day among them.
 func (c *AssetChange) check(before, after flex.Asset) error {
-	after.Power = givenOr(c.Power, after.Power)
+	after.Power = inputOr(c.Power, after.Power)
 	return checkAsset(&before, &after)
 }
 
@@ -301,7 +301,7 @@ func (s *Service) ChangeAsset(
 		}
 
 		if err == nil {
-			err = planAgain(ctx, tx, before, a)
+			err = replanAfterChange(ctx, tx, before, a)
 		}
 
 		return a, err
@@ -340,7 +340,7 @@ func dropModel(
 	tx *store.Tx,
 	a *flex.Asset,
 	name string,
-	sent *AssetProperties,
+	sentFields *AssetProperties,
 ) error {
 	if name == "" || a.Model == "" || strings.EqualFold(name, a.Model) {
 		return nil
@@ -351,11 +351,11 @@ func dropModel(
 		return err
 	}
 
-	if sent.Power == nil && equal(a.Power, former.Power) {
+	if sentFields.Power == nil && equal(a.Power, former.Power) {
 		a.Power = nil
 	}
 
-	if sent.Capacity == nil && equal(a.Capacity, former.Capacity) {
+	if sentFields.Capacity == nil && equal(a.Capacity, former.Capacity) {
 		a.Capacity = nil
 	}
 
@@ -365,8 +365,8 @@ func dropModel(
 // model adds the model to the fields that changed, and the properties if the model changed the
 // power or the capacity.
 func (m *Merged) model(before, after *flex.Asset) {
-	rated := same(before.Power, after.Power) && same(before.Capacity, after.Capacity)
-	if !rated && !slices.Contains(m.Updated, "properties") {
+	sameRating := same(before.Power, after.Power) && same(before.Capacity, after.Capacity)
+	if !sameRating && !slices.Contains(m.Updated, "properties") {
 		m.Updated = append(m.Updated, "properties")
 	}
 
@@ -381,9 +381,9 @@ func same[T comparable](a, b *T) bool { return a == b || equal(a, b) }
 // equal reports whether two values are known and equal.
 func equal[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
 
-// planAgain marks a changed asset to be planned again. If its power or its phases changed, all
-// assets of its site are marked, because they share the connection.
-func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) error {
+// replanAfterChange marks a changed asset to be planned again. If its power or its phases
+// changed, all assets of its site are marked, because they share the connection.
+func replanAfterChange(ctx context.Context, tx *store.Tx, before, after flex.Asset) error {
 	if before.RatedPower() == after.RatedPower() &&
 		before.Phases == after.Phases && before.Phase == after.Phase {
 		return tx.MarkDue(ctx, after.ID)

@@ -24,9 +24,9 @@ func checkBattery(before, a *flex.Asset) error {
 		return nil
 	}
 
-	power, capacity := batteryPower(a), batteryHolds(a)
+	power, capacity := batteryPower(a), batteryCapacity(a)
 	changed := power != batteryPower(before)
-	resized := capacity != batteryHolds(before)
+	resized := capacity != batteryCapacity(before)
 
 	if changed && power > mostOfBattery {
 		return batteryFault(
@@ -101,17 +101,17 @@ func batteryPower(a *flex.Asset) flex.Watts {
 	return *a.Power
 }
 
-func batteryHolds(a *flex.Asset) flex.WattHours {
+func batteryCapacity(a *flex.Asset) flex.WattHours {
 	if a.Capacity == nil {
 		return 0
 	}
 	return *a.Capacity
 }
 
-func batteryFault(why, field string) error {
+func batteryFault(reason, field string) error {
 	return invalid([]flex.Fault{faultAt(
 		"value_error",
-		why+": is it in another unit? For example, "+batteryUnitExample,
+		reason+": is it in another unit? For example, "+batteryUnitExample,
 		[]string{"properties"},
 		field,
 	)})

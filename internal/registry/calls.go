@@ -9,8 +9,8 @@ import (
 
 // CallsUsed is how often grid instructions may call a site, and how often they did.
 type CallsUsed struct {
-	Agreed flex.AgreedCalls
-	Had    flex.CallCount // in this London day and month, with calls that were sent and are to begin in them
+	Agreed  flex.AgreedCalls
+	Counted flex.CallCount // in this London day and month, with calls that were sent and are to begin in them
 }
 
 // Calls returns how often a site may be called, and how often it was.
@@ -34,7 +34,7 @@ func callsUsed(
 		return CallsUsed{}, err
 	}
 
-	had, err := tx.CallsOf(ctx, site, tx.Now())
+	counted, err := tx.CallsOf(ctx, site, tx.Now())
 
-	return CallsUsed{Agreed: found.Calls, Had: had}, err
+	return CallsUsed{Agreed: found.Calls, Counted: counted}, err
 }

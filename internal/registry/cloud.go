@@ -187,17 +187,17 @@ func (s *Service) PutToken(
 	if _, err := s.Site(ctx, org, site); err != nil {
 		return err
 	}
-	row := t.row(store.CloudToken{Org: org, Site: site})
+	row := t.record(store.CloudToken{Org: org, Site: site})
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutCloudToken(ctx, row)
 	})
 }
 
-// row returns the record of the token in place of another.
-func (t CloudToken) row(of store.CloudToken) store.CloudToken {
-	of.Type, of.ExpiresAt = t.Type, t.ExpiresAt
-	of.Access, of.Refresh = t.Access, t.Refresh
-	return of
+// record returns the record that replaces an earlier token.
+func (t CloudToken) record(previous store.CloudToken) store.CloudToken {
+	previous.Type, previous.ExpiresAt = t.Type, t.ExpiresAt
+	previous.Access, previous.Refresh = t.Access, t.Refresh
+	return previous
 }
 
 // Tokens returns a site's tokens for manufacturers' clouds by provider, the client's own under
@@ -206,15 +206,15 @@ func (s *Service) Tokens(
 	ctx context.Context,
 	site flex.SiteID,
 ) (map[string]CloudToken, error) {
-	var kept []store.CloudToken
+	var stored []store.CloudToken
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		kept, err = all.CloudTokens(ctx, site)
+		stored, err = all.CloudTokens(ctx, site)
 		return err
 	})
 
 	tokens := map[string]CloudToken{}
-	for _, k := range kept {
+	for _, k := range stored {
 		tokens[k.Provider] = CloudToken{
 			k.Access,
 			k.Refresh,
@@ -243,11 +243,11 @@ func (s *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, err
 	}
 
-	var failed []error
+	var errs []error
 	for _, l := range links {
 		if err := s.exchange(ctx, l); err != nil {
-			failed = append(
-				failed,
+			errs = append(
+				errs,
 				fmt.Errorf("exchange a code of %s: %w", l.Provider, err),
 			)
 		}
@@ -255,17 +255,17 @@ func (s *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 
 	for _, t := range tokens {
 		if err := s.refresh(ctx, t); err != nil {
-			failed = append(
-				failed,
+			errs = append(
+				errs,
 				fmt.Errorf("refresh a token of %s: %w", t.Provider, err),
 			)
 		}
 	}
 
 	return worker.Report{
-		Did:  len(links) + len(tokens),
-		More: len(links) == cloudBatch || len(tokens) == cloudBatch,
-	}, errors.Join(failed...)
+		Count: len(links) + len(tokens),
+		More:  len(links) == cloudBatch || len(tokens) == cloudBatch,
+	}, errors.Join(errs...)
 }
 
 // exchange exchanges a link's code for a token. If a cloud fails, it is asked again as long as
@@ -278,7 +278,7 @@ func (s *Service) exchange(ctx context.Context, l store.CloudLink) error {
 		})
 	}
 
-	t, refused, err := s.ask(ctx, p, url.Values{
+	t, refused, err := s.requestToken(ctx, p, url.Values{
 		"grant_type":    {"authorization_code"},
 		"code":          {l.Code.Reveal()},
 		"redirect_uri":  {l.Redirect},
@@ -296,7 +296,7 @@ func (s *Service) exchange(ctx context.Context, l store.CloudLink) error {
 		})
 	}
 
-	row := s.renewed(store.CloudToken{
+	row := s.renewedRecord(store.CloudToken{
 		Org:      l.Org,
 		Site:     l.Site,
 		Provider: p.Name,
@@ -313,10 +313,10 @@ func (s *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	})
 }
 
-// renewed returns the record of a token in place of another, to be refreshed a little before
-// it expires.
-func (s *Service) renewed(of store.CloudToken, t CloudToken) store.CloudToken {
-	row := t.row(of)
+// renewedRecord returns the record that replaces an earlier token. It is to be refreshed a
+// little before it expires.
+func (s *Service) renewedRecord(previous store.CloudToken, t CloudToken) store.CloudToken {
+	row := t.record(previous)
 	row.TurnAt = time.Time{}
 	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
 		row.TurnAt = flex.Later(
@@ -342,7 +342,7 @@ func (s *Service) refresh(ctx context.Context, row store.CloudToken) error {
 		return retry(time.Time{}, err)
 	}
 
-	t, refused, err := s.ask(ctx, p, url.Values{
+	t, refused, err := s.requestToken(ctx, p, url.Values{
 		"grant_type":    {"refresh_token"},
 		"refresh_token": {row.Refresh.Reveal()},
 	})
@@ -358,7 +358,7 @@ func (s *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
 
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.RefreshCloudToken(ctx, row, s.renewed(row, t))
+		return all.RefreshCloudToken(ctx, row, s.renewedRecord(row, t))
 	})
 }
 
@@ -386,9 +386,9 @@ func (p Provider) tokenRequest(grant url.Values) egress.Request {
 	}
 }
 
-// ask posts a grant to a provider's token endpoint. refused says that another attempt would
-// not succeed.
-func (s *Service) ask(
+// requestToken posts a grant to a provider's token endpoint. refused says that another attempt
+// would not succeed.
+func (s *Service) requestToken(
 	ctx context.Context,
 	p Provider,
 	grant url.Values,
@@ -403,15 +403,15 @@ func (s *Service) ask(
 		return t, true, fmt.Errorf("%s refused with %d", p.Name, a.Status)
 	}
 
-	var got struct {
+	var answer struct {
 		AccessToken  string      `json:"access_token"`
 		RefreshToken string      `json:"refresh_token"`
 		TokenType    string      `json:"token_type"`
 		ExpiresIn    json.Number `json:"expires_in"`
 	}
 
-	if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != 200 ||
-		got.AccessToken == "" {
+	if err := json.Unmarshal(a.Body, &answer); err != nil || a.Status != 200 ||
+		answer.AccessToken == "" {
 		return t, false, fmt.Errorf(
 			"%s answered with %d and no token",
 			p.Name,
@@ -420,12 +420,12 @@ func (s *Service) ask(
 	}
 
 	t = CloudToken{
-		Access:  flex.Secret(got.AccessToken),
-		Refresh: flex.Secret(got.RefreshToken),
-		Type:    got.TokenType,
+		Access:  flex.Secret(answer.AccessToken),
+		Refresh: flex.Secret(answer.RefreshToken),
+		Type:    answer.TokenType,
 	}
 
-	if seconds, err := got.ExpiresIn.Int64(); err == nil && seconds > 0 {
+	if seconds, err := answer.ExpiresIn.Int64(); err == nil && seconds > 0 {
 		t.ExpiresAt = s.DB.Now().Add(time.Duration(min(seconds, 1e9)) * time.Second)
 	}
 

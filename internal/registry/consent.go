@@ -66,22 +66,22 @@ func giveConsent(
 
 // wrongConsent is the failure for a consent that cannot be recorded; with Invalid it names the
 // field.
-func wrongConsent(kind flex.Kind, why string) error {
+func wrongConsent(kind flex.Kind, reason string) error {
 	if kind == flex.Invalid {
 		return invalid([]flex.Fault{faultAt(
 			"value_error.consent",
-			why,
+			reason,
 			nil,
 			"gave_boundary_meter_consent_at",
 		)})
 	}
 
-	return flex.Fail(kind, "%s", why)
+	return flex.Fail(kind, "%s", reason)
 }
 
-// giveNewConsent is giveConsent at the registration of a user: a consent that was withdrawn
+// giveConsentAgain is giveConsent at the registration of a user: a consent that was withdrawn
 // since is ignored.
-func giveNewConsent(
+func giveConsentAgain(
 	ctx context.Context,
 	tx *store.Tx,
 	s *flex.Site,

@@ -20,8 +20,8 @@ type DischargeChange struct {
 	Wear           *float64
 }
 
-// over returns d with the change applied. A reserve replaces one in the other unit.
-func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
+// appliedTo returns d with the change applied. A reserve replaces one in the other unit.
+func (c *DischargeChange) appliedTo(d flex.Discharge) flex.Discharge {
 	if c.Power != nil {
 		d.Power = *c.Power
 	}
@@ -32,14 +32,14 @@ func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
 		d.Reserve, d.ReservePercent = nil, c.ReservePercent
 	}
 
-	d.Wear = givenOr(c.Wear, d.Wear)
+	d.Wear = inputOr(c.Wear, d.Wear)
 
 	return d
 }
 
 // changes reports whether the change differs from the known values.
 func (c *DischargeChange) changes(d *flex.Discharge) bool {
-	next := c.over(*d)
+	next := c.appliedTo(*d)
 	return next.Power != d.Power || differ(next.Reserve, d.Reserve) ||
 		differ(next.ReservePercent, d.ReservePercent) ||
 		differ(next.Wear, d.Wear)
@@ -66,7 +66,7 @@ func setDischarge(a *flex.Asset, c *DischargeChange) error {
 		)
 	}
 
-	next := c.over(a.Discharge)
+	next := c.appliedTo(a.Discharge)
 	if err := dischargesFault(a.Type, next); err != nil {
 		return err
 	}
@@ -79,21 +79,21 @@ func setDischarge(a *flex.Asset, c *DischargeChange) error {
 // dischargesFault refuses properties that an asset of the type does not have: a home battery
 // has only its wear.
 func dischargesFault(t flex.AssetType, d flex.Discharge) error {
-	why := fmt.Sprintf("it is a %s: only chargers and cars are said to discharge so", t)
+	reason := fmt.Sprintf("it is a %s: only chargers and cars are said to discharge so", t)
 	if t == flex.Battery {
 		d.Wear = nil
-		why = "it is a battery: it discharges at its power_kw, and of this has wear_p_per_kwh alone"
+		reason = "it is a battery: it discharges at its power_kw, and of this has wear_p_per_kwh alone"
 	}
 
 	if t.Charges() || !d.Known() {
 		return nil
 	}
 
-	return dischargeFault(why, givenField(d))
+	return dischargeFault(reason, firstSetField(d))
 }
 
-// givenField returns the name of the first discharge property that is given.
-func givenField(d flex.Discharge) string {
+// firstSetField returns the name of the first discharge property that is set.
+func firstSetField(d flex.Discharge) string {
 	switch {
 	case d.Power > 0:
 		return "discharge_power_kw"
@@ -197,10 +197,10 @@ func tooMuchReserve(reserve, capacity flex.WattHours) error {
 	)
 }
 
-func dischargeFault(why, field string) error {
+func dischargeFault(reason, field string) error {
 	return invalid([]flex.Fault{faultAt(
 		"value_error",
-		why,
+		reason,
 		[]string{"properties"},
 		field,
 	)})
@@ -235,9 +235,9 @@ func (s *Service) DischargeConsent(
 		c.GivenAt = site.DischargeConsentAt
 
 		all, err := tx.Consents(ctx, id)
-		for _, of := range all {
-			if of.Kind == CarDischarge {
-				c.History = append(c.History, ConsentStep{of.GivenAt, of.RecordedAt})
+		for _, owner := range all {
+			if owner.Kind == CarDischarge {
+				c.History = append(c.History, ConsentStep{owner.GivenAt, owner.RecordedAt})
 			}
 		}
 
@@ -342,10 +342,10 @@ func (s *Service) setDischargeConsent(
 	org flex.OrgID,
 	id flex.SiteID,
 	now time.Time,
-	give bool,
+	given bool,
 ) error {
 	var err error
-	if give {
+	if given {
 		_, err = s.GiveDischargeConsent(ctx, org, id, now)
 	} else {
 		_, err = s.WithdrawDischargeConsent(ctx, org, id)

@@ -60,10 +60,10 @@ type PropositionEligibility struct {
 // Sites that are not domestic are not eligible. An operator's decision about a model overrides
 // all of these.
 type facts struct {
-	meter     *flex.Meter // nil if the MPAN is on no list
-	named     bool        // whether a model is named
-	model     *flex.Model // nil if it is not in the catalogue
-	installed bool        // whether the site has no metering point, and needs none to be planned and pushed
+	meter          *flex.Meter // nil if the MPAN is on no list
+	hasModelName   bool        // whether a model is named
+	model          *flex.Model // nil if it is not in the catalogue
+	hasInstallDate bool        // whether the installation date is known
 	// whether the site has no metering point, and need not have one to be planned and pushed
 	unmetered bool
 	// whether the largest half-hourly export is above the organisation's limit
@@ -96,7 +96,7 @@ func (f facts) check() (eligible bool, issues []string) {
 	}
 
 	switch {
-	case !f.named:
+	case !f.hasModelName:
 		issues = append(issues, ModelNotSet)
 	case f.model == nil:
 		issues = append(issues, ModelNotFound)
@@ -104,7 +104,7 @@ func (f facts) check() (eligible bool, issues []string) {
 		issues = append(issues, ModelNotCoP11)
 	}
 
-	if !f.installed {
+	if !f.hasInstallDate {
 		issues = append(issues, InstallDateUnset)
 	}
 
@@ -164,28 +164,28 @@ func (s *Service) CheckEligibility(
 	org flex.OrgID,
 	mpan, model string,
 ) (Check, error) {
-	core, why := normalMPAN(mpan)
+	core, reason := normalMPAN(mpan)
 	if core == "" {
 		return Check{}, invalid([]flex.Fault{faultAt(
 			"value_error.mpan",
-			why,
+			reason,
 			nil,
 			"mpan",
 		)})
 	}
 
 	// The directory's answer is used once and not stored, since nobody has become a customer.
-	asked, err := s.askMeter(ctx, core)
+	found, err := s.askMeter(ctx, core)
 	if err != nil {
 		return Check{}, err
 	}
 
 	return read(ctx, s, org, func(tx *store.Tx) (Check, error) {
-		f := facts{named: model != "", installed: true, meter: asked}
+		f := facts{hasModelName: model != "", hasInstallDate: true, meter: found}
 
 		var c Check
 		var err error
-		if f.named {
+		if f.hasModelName {
 			f.model, err = tx.Model(ctx, model)
 			if err != nil {
 				return c, err
@@ -217,11 +217,11 @@ type Eligibility struct {
 	HalfHourly bool
 	Consented  bool // to the use of the boundary meter's readings
 	// propositions that are open by the site's meter or by one of its assets
-	Open   []flex.Proposition
-	Assets []AssetEligibility
-	bare   []PropositionEligibility // for a site without assets
-	mpan   string
-	meter  *flex.Meter // nil if the MPAN is on no list
+	Open          []flex.Proposition
+	Assets        []AssetEligibility
+	withoutAssets []PropositionEligibility // for a site without assets
+	mpan          string
+	meter         *flex.Meter // nil if the MPAN is on no list
 	// whether the site has no metering point, and needs none to be planned
 	unmetered bool
 }
@@ -300,9 +300,9 @@ func eligibility(
 
 	for _, a := range assets {
 		f := point
-		f.named, f.installed = a.Model != "", a.InstalledOn != ""
+		f.hasModelName, f.hasInstallDate = a.Model != "", a.InstalledOn != ""
 
-		if f.named {
+		if f.hasModelName {
 			f.model, err = tx.Model(ctx, a.Model)
 			if err != nil {
 				return e, err
@@ -313,7 +313,7 @@ func eligibility(
 	}
 
 	if len(assets) == 0 {
-		e.bare = point.propositions()
+		e.withoutAssets = point.propositions()
 	}
 
 	e.Open = e.open()
@@ -331,7 +331,7 @@ func (e *Eligibility) open() []flex.Proposition {
 		}
 	}
 
-	note(e.bare)
+	note(e.withoutAssets)
 	for _, a := range e.Assets {
 		note(a.Propositions)
 	}

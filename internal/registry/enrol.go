@@ -153,15 +153,15 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 		lines = append(lines, notSettled(e.mpan, e.meter))
 	}
 
-	add := func(what string, vs []PropositionEligibility) {
+	add := func(label string, vs []PropositionEligibility) {
 		for _, v := range vs {
 			if v.Proposition == p {
-				lines = append(lines, what+": "+issuesText(v.Issues))
+				lines = append(lines, label+": "+issuesText(v.Issues))
 			}
 		}
 	}
 
-	add("the site", e.bare)
+	add("the site", e.withoutAssets)
 
 	for _, a := range e.Assets {
 		add("asset "+a.Asset.ExternalID, a.Propositions)
@@ -206,7 +206,7 @@ func (s *Service) Unenrol(
 			return "", err
 		}
 
-		part, err := takesPart(ctx, tx, id, p)
+		part, err := isEnrolled(ctx, tx, id, p)
 		if err != nil {
 			return "", err
 		}
@@ -218,9 +218,9 @@ func (s *Service) Unenrol(
 	})
 }
 
-// takesPart reports whether a site is enrolled in a proposition, or was never enrolled and
+// isEnrolled reports whether a site is enrolled in a proposition, or was never enrolled and
 // consented to its dispatch method.
-func takesPart(
+func isEnrolled(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.SiteID,
@@ -262,8 +262,8 @@ func withdraw(
 		}
 	}
 
-	gone, err := tx.DropMethod(ctx, id, m)
-	if err != nil || !gone || m != flex.FullScheduleMethod {
+	dropped, err := tx.DropMethod(ctx, id, m)
+	if err != nil || !dropped || m != flex.FullScheduleMethod {
 		return err
 	}
 

@@ -9,11 +9,11 @@ import (
 	"flexd/internal/store"
 )
 
-// ConsentStand is the state of one of a site's consents.
-type ConsentStand struct {
-	Kind  string    // BoundaryMeter, or a dispatch method
-	Given bool      // given and not withdrawn
-	At    time.Time // when it was given; if it was withdrawn, when that was
+// ConsentState is the state of one of a site's consents.
+type ConsentState struct {
+	Kind    string    // BoundaryMeter, or a dispatch method
+	InForce bool      // given and not withdrawn since
+	At      time.Time // when it was given; if it was withdrawn, when that was
 }
 
 // BoundaryMeter is the kind of consent that is no dispatch method.
@@ -25,8 +25,8 @@ func (s *Service) Consents(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) ([]ConsentStand, error) {
-	var found []ConsentStand
+) ([]ConsentState, error) {
+	var found []ConsentState
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		found, err = consentsOf(ctx, tx, site)
@@ -40,7 +40,7 @@ func consentsOf(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) ([]ConsentStand, error) {
+) ([]ConsentState, error) {
 	s, err := tx.Site(ctx, site)
 	if err != nil {
 		return nil, err
@@ -56,33 +56,33 @@ func consentsOf(
 		return nil, err
 	}
 
-	var found []ConsentStand
+	var found []ConsentState
 	for _, kind := range []string{
 		BoundaryMeter,
 		string(flex.FullScheduleMethod),
 		string(flex.LimitedPauseMethod),
 		CarDischarge,
 	} {
-		stand := ConsentStand{
-			Kind:  kind,
-			Given: slices.Contains(methods, flex.DispatchMethod(kind)),
+		state := ConsentState{
+			Kind:    kind,
+			InForce: slices.Contains(methods, flex.DispatchMethod(kind)),
 		}
 
 		if kind == BoundaryMeter {
-			stand.Given = !s.ConsentAt.IsZero()
+			state.InForce = !s.ConsentAt.IsZero()
 		}
 		if kind == CarDischarge {
-			stand.Given = !s.DischargeConsentAt.IsZero()
+			state.InForce = !s.DischargeConsentAt.IsZero()
 		}
 
 		for _, c := range history {
 			if c.Kind == kind {
-				stand.At = validFrom(c, stand.Given)
+				state.At = validFrom(c, state.InForce)
 			}
 		}
 
-		if stand.Given || !stand.At.IsZero() {
-			found = append(found, stand)
+		if state.InForce || !state.At.IsZero() {
+			found = append(found, state)
 		}
 	}
 
@@ -91,8 +91,8 @@ func consentsOf(
 
 // validFrom returns since when a consent has its state: the instant at which it was given, or
 // at which its withdrawal was recorded.
-func validFrom(c store.Consent, given bool) time.Time {
-	if given && !c.GivenAt.IsZero() {
+func validFrom(c store.Consent, isGiven bool) time.Time {
+	if isGiven && !c.GivenAt.IsZero() {
 		return c.GivenAt
 	}
 	return c.RecordedAt
@@ -106,7 +106,7 @@ func (s *Service) SetConsent(
 	org flex.OrgID,
 	site flex.SiteID,
 	kind string,
-	give bool,
+	given bool,
 ) error {
 	now, withdrawn, err := s.consentNow(ctx, org, site, kind)
 	if err != nil {
@@ -114,10 +114,10 @@ func (s *Service) SetConsent(
 	}
 
 	if kind == CarDischarge {
-		return s.setDischargeConsent(ctx, org, site, now, give)
+		return s.setDischargeConsent(ctx, org, site, now, given)
 	}
 
-	if kind == BoundaryMeter && give {
+	if kind == BoundaryMeter && given {
 		_, err := s.GiveMeterConsent(ctx, org, site, now)
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *Service) SetConsent(
 		return err
 	}
 
-	if give && withdrawn {
+	if given && withdrawn {
 		_, err := s.Enrol(ctx, org, site, Enrolment{
 			Proposition: flex.Proposition(kind),
 			Override:    true,
@@ -138,7 +138,7 @@ func (s *Service) SetConsent(
 
 	methods := []flex.DispatchMethod{flex.DispatchMethod(kind)}
 	change := s.TakeDispatchConsent
-	if give {
+	if given {
 		change = s.GiveDispatchConsent
 	}
 
@@ -162,7 +162,7 @@ func (s *Service) consentNow(
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(known, func(c ConsentStand) bool {
+		if !slices.ContainsFunc(known, func(c ConsentState) bool {
 			return c.Kind == kind
 		}) {
 			return flex.Fail(

@@ -56,7 +56,7 @@ func TestSetConsent_Enrolled(t *testing.T) {
 					t.Errorf("%s has no instant", c.Kind)
 				}
 
-				if c.Given {
+				if c.InForce {
 					holds = append(holds, c.Kind)
 				}
 			}

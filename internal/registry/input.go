@@ -46,8 +46,8 @@ type AssetProperties struct {
 
 // apply sets the properties of an asset that were sent.
 func (p *AssetProperties) apply(a *flex.Asset) error {
-	a.Power = givenOr(p.Power, a.Power)
-	a.Capacity = givenOr(p.Capacity, a.Capacity)
+	a.Power = inputOr(p.Power, a.Power)
+	a.Capacity = inputOr(p.Capacity, a.Capacity)
 	setIfSent(&a.Firmware, p.Firmware)
 
 	if err := setHeat(a, p.Heat); err != nil {
@@ -60,12 +60,12 @@ func (p *AssetProperties) apply(a *flex.Asset) error {
 	return setDischarge(a, &p.Discharge)
 }
 
-// givenOr returns the given value, or else the stored one.
-func givenOr[T any](given, kept *T) *T {
-	if given != nil {
-		return given
+// inputOr returns the value that was sent, or else the stored one.
+func inputOr[T any](input, stored *T) *T {
+	if input != nil {
+		return input
 	}
-	return kept
+	return stored
 }
 
 // change reports whether one of the properties that were sent differs from the asset's.
@@ -116,12 +116,12 @@ type normal struct {
 func (t SiteInput) normalise(withoutMPAN bool, loc ...string) (normal, []flex.Fault) {
 	var n normal
 	n.SiteInput = t
-	var why string
-	n.MPAN, why = normalMPAN(t.MPAN)
+	var reason string
+	n.MPAN, reason = normalMPAN(t.MPAN)
 
 	var faults []flex.Fault
 	if n.MPAN == "" && t.MPAN != "" {
-		faults = append(faults, faultAt("value_error.mpan", why, loc, "mpan"))
+		faults = append(faults, faultAt("value_error.mpan", reason, loc, "mpan"))
 	}
 
 	abroad := t.MPAN == "" && withoutMPAN
@@ -191,11 +191,11 @@ func fuseFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 // supplyFaults returns what is wrong with a supply that was sent.
 func supplyFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 	var faults []flex.Fault
-	check := func(field string, given *flex.Watts, least flex.Watts) {
-		if given == nil || *given >= least && *given <= flex.SupplyMax {
+	check := func(field string, value *flex.Watts, least flex.Watts) {
+		if value == nil || *value >= least && *value <= flex.SupplyMax {
 			return
 		}
-		why := fmt.Sprintf(
+		reason := fmt.Sprintf(
 			"ensure this value is from %g to %g kW: 23 is a fuse of 100 A on one phase, 69 on three",
 			least.KW(),
 			flex.SupplyMax.KW(),
@@ -203,7 +203,7 @@ func supplyFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 
 		faults = append(
 			faults,
-			faultAt("value_error.number.range", why, loc, field),
+			faultAt("value_error.number.range", reason, loc, field),
 		)
 	}
 
@@ -217,14 +217,14 @@ func supplyFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 // digit is accepted, because the interface's own examples have one: the client's value is
 // stored, /validation/mpan says whether it is right, and the directory knows which numbers
 // exist.
-func normalMPAN(text string) (mpan, why string) {
+func normalMPAN(text string) (mpan, reason string) {
 	m, err := directory.ParseMPAN(text)
 	if err == nil {
 		return m.Core(), ""
 	}
 
 	if e, ok := errors.AsType[*flex.Error](err); ok {
-		why = strings.Join(e.Details, "; ")
+		reason = strings.Join(e.Details, "; ")
 	}
 
 	digits := strings.NewReplacer(" ", "", "-", "").Replace(text)
@@ -232,7 +232,7 @@ func normalMPAN(text string) (mpan, why string) {
 		return digits, ""
 	}
 
-	return "", why
+	return "", reason
 }
 
 // addressKey returns the key by which addresses are compared, the same for different
@@ -263,11 +263,11 @@ func isEmail(text string) bool {
 
 const emailForm = "the email is not an address that mail can be sent to: write it like resident@example.com"
 
-func faultAt(word, msg string, loc []string, field string) flex.Fault {
+func faultAt(keyword, msg string, loc []string, field string) flex.Fault {
 	return flex.Fault{
 		Loc:  append(append([]string{"body"}, loc...), field),
 		Msg:  msg,
-		Type: word,
+		Type: keyword,
 	}
 }
 

@@ -20,9 +20,9 @@ func lockFound(
 			return nil, err
 		}
 
-		held, err := tx.LockedSite(ctx, found.ID)
+		locked, err := tx.LockedSite(ctx, found.ID)
 		if flex.KindOf(err) != flex.NotFound {
-			return &held, err
+			return &locked, err
 		}
 	}
 }
@@ -48,9 +48,9 @@ func lockAssetFound(
 			return nil, err
 		}
 
-		held, err := tx.LockedAsset(ctx, found.ID)
+		locked, err := tx.LockedAsset(ctx, found.ID)
 		if flex.KindOf(err) != flex.NotFound {
-			return &held, err
+			return &locked, err
 		}
 	}
 }

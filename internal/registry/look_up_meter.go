@@ -40,7 +40,7 @@ func (s *Service) lookUpMeter(ctx context.Context, mpan string) error {
 	if err != nil || m == nil {
 		return err
 	}
-	if kept, err := s.DB.MeterByMPAN(ctx, m.MPAN); err == nil && kept == *m {
+	if stored, err := s.DB.MeterByMPAN(ctx, m.MPAN); err == nil && stored == *m {
 		return nil
 	}
 

@@ -21,13 +21,13 @@ func (s *Service) MovePoint(
 	to flex.OrgID,
 	at time.Time,
 ) (had bool, from time.Time, err error) {
-	core, why := normalMPAN(mpan)
+	core, reason := normalMPAN(mpan)
 	if core == "" {
 		return false, at, flex.Fail(
 			flex.Invalid,
 			"%q is not an MPAN: %s",
 			mpan,
-			why,
+			reason,
 		)
 	}
 
@@ -75,7 +75,7 @@ func (s *Service) movePoints(
 	}
 
 	var report worker.Report
-	var failed []error
+	var errs []error
 
 	for _, r := range due {
 		if mpan != "" && r.MPAN != mpan {
@@ -86,12 +86,12 @@ func (s *Service) movePoints(
 			return movePoint(ctx, all, r)
 		})
 		if err == nil {
-			report.Did++
+			report.Count++
 			continue
 		}
 
-		failed = append(
-			failed,
+		errs = append(
+			errs,
 			fmt.Errorf("change the party of a metering point: %w", err),
 		)
 		if ctx.Err() != nil {
@@ -99,7 +99,7 @@ func (s *Service) movePoints(
 		}
 	}
 
-	return report, errors.Join(failed...)
+	return report, errors.Join(errs...)
 }
 
 // movePoint withdraws the site that has the point and gives the point to the next party. It
@@ -122,18 +122,18 @@ func movePoint(
 		}
 	}
 
-	is, decided, err := all.LockMove(ctx, r)
+	pending, decided, err := all.LockMove(ctx, r)
 	if err != nil || !decided {
 		return err
 	}
 
-	if is.To.IsZero() {
-		if err := withdrawAll(ctx, tx, is.Site); err != nil {
+	if pending.To.IsZero() {
+		if err := withdrawAll(ctx, tx, pending.Site); err != nil {
 			return err
 		}
 	}
 
-	return all.CompleteMove(ctx, is)
+	return all.CompleteMove(ctx, pending)
 }
 
 // withdrawAll withdraws a site from all its propositions.

@@ -326,8 +326,8 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 				if err := enrol(second, atSecond); err != nil {
 					t.Errorf("the next party: %v", err)
 				}
-				if report, err := d.MovePoints(t.Context()); err != nil || report.Did != 0 {
-					t.Errorf("%d changes are due still: %v", report.Did, err)
+				if report, err := d.MovePoints(t.Context()); err != nil || report.Count != 0 {
+					t.Errorf("%d changes are due still: %v", report.Count, err)
 				}
 			})
 		})
@@ -367,12 +367,12 @@ func TestMovePoints_Late(t *testing.T) {
 
 		seed := storetest.At(t, db, url)
 		seed.Exec(`UPDATE registration SET next_at = $2 WHERE org_id = $1`, first.Bytes(), due.UnixMicro())
-		if report, err := d.MovePoints(t.Context()); err != nil || report.Did != 0 {
-			t.Errorf("%d changes to nobody: %v", report.Did, err)
+		if report, err := d.MovePoints(t.Context()); err != nil || report.Count != 0 {
+			t.Errorf("%d changes to nobody: %v", report.Count, err)
 		}
 		seed.Exec(`UPDATE registration SET next_org = $2 WHERE org_id = $1`, first.Bytes(), second.Bytes())
-		if report, err := d.MovePoints(t.Context()); err != nil || report.Did != 1 {
-			t.Errorf("%d changes: %v", report.Did, err)
+		if report, err := d.MovePoints(t.Context()); err != nil || report.Count != 1 {
+			t.Errorf("%d changes: %v", report.Count, err)
 		}
 
 		err := db.ReadAll(t.Context(), func(all *store.All) error {
@@ -692,8 +692,8 @@ func TestMovePoints_OneFails(t *testing.T) {
 	if _, _, err := d.MovePoint(ctx, other, third, db.Now()); err != nil {
 		t.Errorf("a change beside one that fails: %v", err)
 	}
-	if r, err := d.MovePoints(ctx); err == nil || r.Did != 0 {
-		t.Errorf("the job did %d, %v", r.Did, err)
+	if r, err := d.MovePoints(ctx); err == nil || r.Count != 0 {
+		t.Errorf("the job did %d, %v", r.Count, err)
 	}
 
 	err := db.Read(ctx, second, func(tx *store.Tx) error {

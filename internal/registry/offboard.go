@@ -29,10 +29,10 @@ func (s *Service) Offboard(
 	return o.Site, o.Assets, err
 }
 
-// checkPaid fails while a payment to a site's user is under way: the bank account is deleted
+// checkNoOpenWithdrawal fails while a payment to a site's user is under way: the bank account is deleted
 // with the site, and a returned payment would belong to nobody. The site is locked, so that no
 // payment begins meanwhile.
-func checkPaid(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
+func checkNoOpenWithdrawal(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
 	under, err := tx.PaymentUnderWay(ctx, id)
 	if err == nil && under {
 		err = flex.Fail(
@@ -66,7 +66,7 @@ func offboard(
 		return o, err
 	}
 
-	if err := checkPaid(ctx, tx, id); err != nil {
+	if err := checkNoOpenWithdrawal(ctx, tx, id); err != nil {
 		return o, err
 	}
 

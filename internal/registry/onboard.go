@@ -353,34 +353,34 @@ func (m *Merged) replaceTexts(s *flex.Site, n normal) {
 }
 
 // replace replaces the stored value by the given one, unless that is the zero value.
-func replace[T comparable](m *Merged, field string, kept *T, given T) {
+func replace[T comparable](m *Merged, field string, stored *T, given T) {
 	var none T
-	if given != none && given != *kept {
-		*kept = given
+	if given != none && given != *stored {
+		*stored = given
 		m.Updated = append(m.Updated, field)
 	}
 }
 
 // supply replaces the stored capacity by the given one.
-func (m *Merged) supply(kept *flex.Supply, change flex.SupplyChange) {
-	after := change.Apply(*kept)
+func (m *Merged) supply(stored *flex.Supply, change flex.SupplyChange) {
+	after := change.Apply(*stored)
 	// a default that is given explicitly is set from now on
-	said := after.Set && !kept.Set
+	said := after.Set && !stored.Set
 	drawn := change.Import != nil || change.Fuse != nil
 
-	if after.Import != kept.Import || said && drawn {
+	if after.Import != stored.Import || said && drawn {
 		m.Updated = append(m.Updated, "import_capacity_kw")
 	}
 
-	if after.Export != kept.Export || said && change.Export != nil {
+	if after.Export != stored.Export || said && change.Export != nil {
 		m.Updated = append(m.Updated, "export_capacity_kw")
 	}
 
-	if after.Fuse != kept.Fuse {
+	if after.Fuse != stored.Fuse {
 		m.Updated = append(m.Updated, "main_fuse")
 	}
 
-	*kept = after
+	*stored = after
 }
 
 // findSite returns the site with the MPAN, else the one at the address, else nil.
@@ -477,7 +477,7 @@ func updateAsset(
 		return MergedAsset{}, err
 	}
 
-	return MergedAsset{a, m}, planAgain(ctx, tx, before, a)
+	return MergedAsset{a, m}, replanAfterChange(ctx, tx, before, a)
 }
 
 // OnboardedNew is the result of OnboardNew.
@@ -661,7 +661,7 @@ func updateUser(
 	m := merged()
 	replace(&m, "user_email", &s.Email, flex.Personal(email))
 
-	given, err := giveNewConsent(ctx, tx, &s, consent)
+	given, err := giveConsentAgain(ctx, tx, &s, consent)
 	if err != nil || !given && len(m.Updated) == 0 {
 		return s, err
 	}

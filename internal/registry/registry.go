@@ -52,7 +52,7 @@ func write[T any](
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		v, err = fn(tx)
-		tx.Made(v)
+		tx.SetMadeRecord(v)
 		return err
 	})
 

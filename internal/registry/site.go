@@ -346,10 +346,10 @@ func checkMPANFree(
 	return nil
 }
 
-func mpanTaken(why string, by flex.SiteID) error {
+func mpanTaken(reason string, by flex.SiteID) error {
 	return invalid([]flex.Fault{faultAt(
 		"value_error.mpan.taken",
-		why+by.String(),
+		reason+by.String(),
 		nil,
 		"mpan",
 	)})
@@ -499,7 +499,7 @@ func (s *Service) DeleteSite(
 			}
 		}
 
-		if err := checkPaid(ctx, tx, id); err != nil {
+		if err := checkNoOpenWithdrawal(ctx, tx, id); err != nil {
 			return err
 		}
 

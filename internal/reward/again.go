@@ -12,20 +12,20 @@ import (
 	"flexd/internal/store"
 )
 
-// Again selects the events that SettleAgain settles.
-type Again struct {
+// Resettlement selects the events that Resettle settles.
+type Resettlement struct {
 	Site    flex.SiteID // zero: all sites
 	From    flex.Day    // events that begin from this day
 	To      flex.Day    // to this one, both included
 	KnownAt time.Time   // on what was known then; zero: now
 }
 
-// AgainDaysMax is the number of days that are settled again at once: as many as a statement
-// covers, whose prices fit into memory.
-const AgainDaysMax = StatementDaysMax
+// ResettleDaysMax is the most days that are settled again at once: as many as a statement covers,
+// so that their prices fit into memory.
+const ResettleDaysMax = StatementDaysMax
 
-// check refuses a time of more than AgainDaysMax days, whose prices would not fit into memory.
-func (a Again) check() error {
+// check refuses a span of more than ResettleDaysMax days, whose prices would not fit into memory.
+func (a Resettlement) check() error {
 	const day = 24 * 60 * 60
 	// Half a day is added because a day has 23 or 25 hours where clocks change.
 	switch days := (a.To.Start().Unix()-a.From.Start().Unix()+day/2)/day + 1; {
@@ -37,36 +37,36 @@ func (a Again) check() error {
 			a.From,
 		)
 
-	case days > AgainDaysMax:
+	case days > ResettleDaysMax:
 		return flex.Fail(
 			flex.Invalid,
 			"%s to %s is %d days: at most %d are settled again at once, and nothing was",
 			a.From,
 			a.To,
 			days,
-			AgainDaysMax,
+			ResettleDaysMax,
 		)
 	}
 
 	return nil
 }
 
-// againSites is the number of sites whose events are read and settled at a time.
-const againSites = 64
+// resettleSites is the number of sites whose events are read and settled at a time.
+const resettleSites = 64
 
-// SettleAgain settles events once more, stores the results as a run of its own, and posts
-// nothing: the run is there to be compared with others. Events without consent are left out.
+// Resettle settles events once more and stores the results as a run of its own. It posts nothing:
+// the run can be compared with others. Events without consent are left out.
 // The sites are divided among as many workers as there are processors.
-func (s *Service) SettleAgain(
+func (s *Service) Resettle(
 	ctx context.Context,
 	org flex.OrgID,
-	a Again,
+	a Resettlement,
 ) (store.Run, error) {
 	if err := a.check(); err != nil {
 		return store.Run{}, err
 	}
 
-	w := again{
+	w := resettleRun{
 		service: s,
 		org:     org,
 		span: flex.Span{
@@ -92,7 +92,7 @@ func (s *Service) SettleAgain(
 }
 
 // settleSites settles the sites in chunks, by as many workers as there are processors.
-func (w *again) settleSites(ctx context.Context, sites []flex.SiteID) error {
+func (w *resettleRun) settleSites(ctx context.Context, sites []flex.SiteID) error {
 	chunks := make(chan []flex.SiteID)
 	failed, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -108,7 +108,7 @@ func (w *again) settleSites(ctx context.Context, sites []flex.SiteID) error {
 		})
 	}
 
-	for chunk := range slices.Chunk(sites, againSites) {
+	for chunk := range slices.Chunk(sites, resettleSites) {
 		if failed.Err() == nil {
 			chunks <- chunk
 		}
@@ -120,9 +120,9 @@ func (w *again) settleSites(ctx context.Context, sites []flex.SiteID) error {
 	return context.Cause(failed)
 }
 
-// settleChunk calls settle for some sites. A panic becomes an error, so that shareOut does not
+// settleChunk calls settle for some sites. A panic becomes an error, so that settleSites does not
 // wait for this worker for ever.
-func (w *again) settleChunk(
+func (w *resettleRun) settleChunk(
 	ctx context.Context,
 	sites []flex.SiteID,
 ) (err error) {
@@ -132,9 +132,9 @@ func (w *again) settleChunk(
 
 // begin reads what all sites share, which may take a while, and only then records the run, so
 // that other writers do not wait for the reading. It returns the sites that have events.
-func (w *again) begin(
+func (w *resettleRun) begin(
 	ctx context.Context,
-	a Again,
+	a Resettlement,
 ) ([]flex.SiteID, error) {
 	var sites []flex.SiteID
 	err := w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
@@ -167,8 +167,8 @@ func (w *again) begin(
 	})
 }
 
-// again is the state of a run in progress.
-type again struct {
+// resettleRun is the state of a run in progress.
+type resettleRun struct {
 	service *Service
 	org     flex.OrgID
 	span    flex.Span
@@ -181,7 +181,7 @@ type again struct {
 
 // settle settles the sites' events and stores the settlements. One that equals the event's
 // newest settlement is stored as its hash alone.
-func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
+func (w *resettleRun) settle(ctx context.Context, sites []flex.SiteID) error {
 	var settlements []store.Settlement
 	err := w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
 		events, err := tx.FlexEventsAt(ctx, sites, w.span, w.run.KnownAt)

@@ -59,7 +59,7 @@ func benchAgain(b *testing.B, url string) {
 	again := func(b *testing.B) {
 		used := processor()
 		for b.Loop() {
-			run, err := service.SettleAgain(b.Context(), seed.Org, reward.Again{From: first, To: flex.DayAt(now)})
+			run, err := service.Resettle(b.Context(), seed.Org, reward.Resettlement{From: first, To: flex.DayAt(now)})
 			if err != nil || run.Events != events {
 				b.Fatal(run, err)
 			}

@@ -55,7 +55,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 		service := &reward.Service{DB: db}
 		results := func(site flex.SiteID, from, to flex.Day) map[flex.FlexEventID]store.Settlement {
 			t.Helper()
-			run, err := service.SettleAgain(t.Context(), seed.Org, reward.Again{Site: site, From: from, To: to})
+			run, err := service.Resettle(t.Context(), seed.Org, reward.Resettlement{Site: site, From: from, To: to})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,8 +159,8 @@ func TestSettleAgain_Range(t *testing.T) {
 		{"0026-01-01", "2026-01-31", "at most 366"},
 		{"2026-01-02", "2026-01-01", "is before the first"},
 	} {
-		again := reward.Again{From: day(c.from), To: day(c.to)}
-		_, err := service.SettleAgain(t.Context(), seed.Org, again)
+		again := reward.Resettlement{From: day(c.from), To: day(c.to)}
+		_, err := service.Resettle(t.Context(), seed.Org, again)
 		_, repaired := service.Repair(t.Context(), seed.Org, again)
 
 		for _, err := range []error{err, repaired} {

@@ -17,37 +17,37 @@ func verdict(
 	tx *store.Tx,
 	p store.Pinned,
 	w store.Withdrawal,
-	why string,
+	reason string,
 	line *ImportLine,
 ) ([]ledger.PaymentStatus, error) {
 	var moves []ledger.PaymentStatus
-	line.Taken, moves, line.Why = movesOf(line.Outcome, w, p.Attempt)
-	if why != "" && line.Taken != TakenOpen {
-		line.Taken, line.Why = TakenRefused, why
+	line.Verdict, moves, line.Refusal = movesOf(line.Outcome, w, p.Attempt)
+	if reason != "" && line.Verdict != VerdictOpen {
+		line.Verdict, line.Refusal = VerdictRefused, reason
 	}
 
-	if err := debited(ctx, tx, p, w, line); err != nil {
+	if err := debitVerdict(ctx, tx, p, w, line); err != nil {
 		return nil, err
 	}
 
-	if line.Taken == TakenRefused {
+	if line.Verdict == VerdictRefused {
 		return nil, nil
 	}
 
 	return moves, nil
 }
 
-// debited looks up which entry of the bank took a payment from the payer's account. The same
+// debitVerdict looks up which entry of the bank took a payment from the payer's account. The same
 // entry again is known. Another entry is refused, because the bank has then paid twice. So is
 // a return after that, which may undo the second payment: the user was paid by the first.
-func debited(
+func debitVerdict(
 	ctx context.Context,
 	tx *store.Tx,
 	p store.Pinned,
 	w store.Withdrawal,
 	line *ImportLine,
 ) error {
-	counts := line.Taken == TakenNew || line.Taken == TakenKnown
+	counts := line.Verdict == VerdictNew || line.Verdict == VerdictKnown
 	if !counts || p.Attempt != w.Attempt {
 		return nil
 	}
@@ -58,9 +58,9 @@ func debited(
 	}
 
 	if line.Outcome != bankfile.Paid {
-		if line.Taken == TakenNew && len(debits) > 1 {
-			line.Taken = TakenRefused
-			line.Why = "the bank booked the payment twice, and this may give either back; if both came back, import it as returned with flexd's own CSV"
+		if line.Verdict == VerdictNew && len(debits) > 1 {
+			line.Verdict = VerdictRefused
+			line.Refusal = "the bank booked the payment twice, and this may give either back; if both came back, import it as returned with flexd's own CSV"
 		}
 
 		return nil
@@ -71,8 +71,8 @@ func debited(
 	}
 
 	if len(debits) > 0 {
-		line.Taken = TakenRefused
-		line.Why = fmt.Sprintf(
+		line.Verdict = VerdictRefused
+		line.Refusal = fmt.Sprintf(
 			"the bank booked the payment as entry %s, and again as entry %s; if both left the account, ask one back",
 			debits[0],
 			line.Entry,

@@ -12,28 +12,28 @@ import (
 	"flexd/internal/store"
 )
 
-// Taken is the verdict of an import about one result.
-type Taken string
+// ImportVerdict is the verdict of an import about one result.
+type ImportVerdict string
 
 // The verdicts about results.
 const (
-	TakenNew     Taken = "new"       // it changed the withdrawal
-	TakenKnown   Taken = "known"     // it repeats what is known
-	TakenOpen    Taken = "under way" // the payment has no result yet
-	TakenUnknown Taken = "unknown"   // no payment has that reference
+	VerdictNew     ImportVerdict = "new"       // it changed the withdrawal
+	VerdictKnown   ImportVerdict = "known"     // it repeats what is known
+	VerdictOpen    ImportVerdict = "under way" // the payment has no result yet
+	VerdictUnknown ImportVerdict = "unknown"   // no payment has that reference
 	// it contradicts what is known; a person must look
-	TakenRefused Taken = "refused"
+	VerdictRefused ImportVerdict = "refused"
 )
 
 // ImportLine is one result and its verdict.
 type ImportLine struct {
 	bankfile.Result
-	Taken  Taken
-	ID     flex.TransactionID // zero if the reference is unknown
-	Amount flex.Pence         // of the withdrawal
-	From   ledger.PaymentStatus
-	To     ledger.PaymentStatus
-	Why    string // it was refused
+	Verdict ImportVerdict
+	ID      flex.TransactionID // zero if the reference is unknown
+	Amount  flex.Pence         // of the withdrawal
+	From    ledger.PaymentStatus
+	To      ledger.PaymentStatus
+	Refusal string // it was refused
 }
 
 // BankImport is the outcome of an import of a bank's file.
@@ -43,10 +43,10 @@ type BankImport struct {
 }
 
 // Count returns how many results had the verdict.
-func (b BankImport) Count(v Taken) int {
+func (b BankImport) Count(v ImportVerdict) int {
 	var n int
 	for _, l := range b.Lines {
-		if l.Taken == v {
+		if l.Verdict == v {
 			n++
 		}
 	}
@@ -68,11 +68,11 @@ func (s *Service) ImportBank(
 	dry bool,
 ) (BankImport, error) {
 	var b BankImport
-	back := givenBack(results)
+	returned := returnedSums(results)
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		b = BankImport{}
 		for _, r := range results {
-			if err := s.applyBankResult(ctx, tx, r, by, back, &b); err != nil {
+			if err := s.applyBankResult(ctx, tx, r, by, returned, &b); err != nil {
 				return fmt.Errorf("%s: %w", r.Where, err)
 			}
 		}
@@ -92,17 +92,17 @@ func (s *Service) ImportBank(
 	return b, err
 }
 
-// givenBack returns the amounts that a bank's file returns, by the references of their
+// returnedSums returns the amounts that a bank's file returns, by the references of their
 // payments.
-func givenBack(results []bankfile.Result) map[string]flex.Pence {
-	back := map[string]flex.Pence{}
+func returnedSums(results []bankfile.Result) map[string]flex.Pence {
+	returned := map[string]flex.Pence{}
 	for _, r := range results {
 		if r.Outcome == bankfile.Returned && r.Known && r.Problem == "" {
-			back[r.Reference] = r.Amount
+			returned[r.Reference] = r.Amount
 		}
 	}
 
-	return back
+	return returned
 }
 
 // applyBankResult applies one result of a bank, about a payment or about all payments of a file. A
@@ -113,29 +113,29 @@ func (s *Service) applyBankResult(
 	tx *store.Tx,
 	r bankfile.Result,
 	by string,
-	back map[string]flex.Pence,
+	returned map[string]flex.Pence,
 	b *BankImport,
 ) error {
-	pinned, why, err := payees(ctx, tx, r)
+	fixedAccount, reason, err := payees(ctx, tx, r)
 	if err != nil {
 		return err
 	}
 
-	if len(pinned) == 0 {
-		b.Lines = append(b.Lines, ImportLine{Result: r, Taken: TakenUnknown})
+	if len(fixedAccount) == 0 {
+		b.Lines = append(b.Lines, ImportLine{Result: r, Verdict: VerdictUnknown})
 	}
 
-	for _, p := range pinned {
+	for _, p := range fixedAccount {
 		line := ImportLine{Result: r, ID: p.WithdrawalID}
 		line.Reference = p.Reference
 
-		if err := s.applyAttemptResult(ctx, tx, p, why, by, &line, b); err != nil {
+		if err := s.applyAttemptResult(ctx, tx, p, reason, by, &line, b); err != nil {
 			return err
 		}
 
 		paid := r.Outcome == bankfile.Paid && line.From == ledger.Failed
-		if paid && why == "" && back[p.Reference] == line.Amount {
-			line.Taken, line.Why = TakenKnown, ""
+		if paid && reason == "" && returned[p.Reference] == line.Amount {
+			line.Verdict, line.Refusal = VerdictKnown, ""
 		}
 
 		b.Lines = append(b.Lines, line)
@@ -171,39 +171,39 @@ func payees(
 		return found, r.Problem, nil
 	}
 
-	found, sum, err := booked(ctx, tx, found, r.Amount)
+	found, sum, err := paymentVerdict(ctx, tx, found, r.Amount)
 	if err != nil {
 		return nil, "", err
 	}
 
 	if sum != r.Amount && r.Outcome == bankfile.Paid {
-		erased, err := restErased(ctx, tx, r, len(found))
-		if err != nil || erased {
+		allErased, err := othersErased(ctx, tx, r, len(found))
+		if err != nil || allErased {
 			return found, "", err
 		}
 	}
 
-	var why string
+	var reason string
 	if sum != r.Amount {
-		why = fmt.Sprintf(
+		reason = fmt.Sprintf(
 			"the bank says %s, and what was withdrawn is %s",
 			r.Amount,
 			sum,
 		)
 	}
 
-	return found, why, nil
+	return found, reason, nil
 }
 
-// booked returns the attempts that an amount of the bank is about, and their sum: all, or
+// paymentVerdict returns the attempts that an amount of the bank is about, and their sum: all, or
 // those that are left if the bank refused some of a batch before and debited it without them.
-func booked(
+func paymentVerdict(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.Pinned,
 	amount flex.Pence,
 ) ([]store.Pinned, flex.Pence, error) {
-	var all, left flex.Pence
+	var all, remaining flex.Pence
 	var rest []store.Pinned
 	for _, p := range found {
 		w, err := tx.Withdrawal(ctx, p.WithdrawalID)
@@ -213,21 +213,21 @@ func booked(
 
 		all += w.Amount
 		if p.Attempt == w.Attempt && w.Status != ledger.Failed {
-			rest, left = append(rest, p), left+w.Amount
+			rest, remaining = append(rest, p), remaining+w.Amount
 		}
 	}
 
-	if all != amount && left == amount && len(rest) > 0 {
-		return rest, left, nil
+	if all != amount && remaining == amount && len(rest) > 0 {
+		return rest, remaining, nil
 	}
 
 	return found, all, nil
 }
 
-// restErased reports whether an amount of the bank is that of all payments of a file, of which
+// othersErased reports whether an amount of the bank is that of all payments of a file, of which
 // some are not known any more because their sites were erased. No site is erased while a
 // payment to it is under way, so that the bank's result about these is known already.
-func restErased(
+func othersErased(
 	ctx context.Context,
 	tx *store.Tx,
 	r bankfile.Result,
@@ -250,7 +250,7 @@ func (s *Service) applyAttemptResult(
 	ctx context.Context,
 	tx *store.Tx,
 	p store.Pinned,
-	why, by string,
+	reason, by string,
 	line *ImportLine,
 	b *BankImport,
 ) error {
@@ -261,7 +261,7 @@ func (s *Service) applyAttemptResult(
 
 	line.Amount = w.Amount
 	line.From, line.To = w.Status, w.Status
-	moves, err := verdict(ctx, tx, p, w, why, line)
+	moves, err := verdict(ctx, tx, p, w, reason, line)
 	if err != nil {
 		return err
 	}
@@ -274,8 +274,8 @@ func (s *Service) applyAttemptResult(
 		}
 
 		line.To = to
-		b.Mails += t.mails
-		b.WithoutEmail += t.without
+		b.Mails += t.sent
+		b.WithoutEmail += t.noAddress
 	}
 
 	if len(moves) > 0 {
@@ -291,26 +291,26 @@ func movesOf(
 	o bankfile.Outcome,
 	w store.Withdrawal,
 	attempt int,
-) (Taken, []ledger.PaymentStatus, string) {
+) (ImportVerdict, []ledger.PaymentStatus, string) {
 	if o == bankfile.UnderWay {
-		return TakenOpen, nil, ""
+		return VerdictOpen, nil, ""
 	}
 
 	// A newer attempt is only made after this one failed.
 	if attempt < w.Attempt {
 		if o == bankfile.Paid {
-			return TakenRefused, nil, fmt.Sprintf(
+			return VerdictRefused, nil, fmt.Sprintf(
 				"attempt %d counted as failed and was tried again as attempt %d; if both are paid, ask one back",
 				attempt,
 				w.Attempt,
 			)
 		}
-		return TakenKnown, nil, ""
+		return VerdictKnown, nil, ""
 	}
 
 	moves, legal := bankMoves[w.Status][o]
 	if !legal {
-		return TakenRefused, nil, fmt.Sprintf(
+		return VerdictRefused, nil, fmt.Sprintf(
 			"the withdrawal is %s, and the bank says %s",
 			w.Status,
 			o,
@@ -318,10 +318,10 @@ func movesOf(
 	}
 
 	if len(moves) == 0 {
-		return TakenKnown, nil, ""
+		return VerdictKnown, nil, ""
 	}
 
-	return TakenNew, moves, ""
+	return VerdictNew, moves, ""
 }
 
 // bankMoves has the moves of a withdrawal by its status and the outcome that the bank reports;

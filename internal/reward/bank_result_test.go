@@ -29,7 +29,7 @@ func (y *fixture) take(t *testing.T, dry bool, results ...bankfile.Result) strin
 	}
 	var out []string
 	for _, l := range done.Lines {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s>%s %s", l.Taken, l.From, l.To, l.Why)))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s>%s %s", l.Verdict, l.From, l.To, l.Refusal)))
 	}
 	return strings.Join(out, "\n")
 }

@@ -58,12 +58,12 @@ func TestSettleAgain_ExportsBegin(t *testing.T) {
 
 		h.now = later.Period(homeSlot).End().Add(time.Minute)
 		h.fixture.events(t)
-		again := reward.Again{From: h.monday, To: later}
+		again := reward.Resettlement{From: h.monday, To: later}
 		if r, err := h.service.Repair(t.Context(), h.org, again); err != nil || r.Transactions != 0 {
 			t.Errorf("a repair of both: %+v, %v", r, err)
 		}
 
-		both, err := h.service.SettleAgain(t.Context(), h.org, again)
+		both, err := h.service.Resettle(t.Context(), h.org, again)
 		if err != nil || both.Events != 2 {
 			t.Fatalf("both: %+v, %v", both, err)
 		}

@@ -28,35 +28,35 @@ const readableFor = ResettledFor + 61*24*time.Hour
 // dueMax is the number of items of one kind that a run lists of an organisation.
 const dueMax = 500
 
-// owed is what a session or a flex event has earned by what is known now, and what was posted
+// bookingTarget is what a session or a flex event has earned by what is known now, and what was posted
 // about it.
-type owed struct {
+type bookingTarget struct {
 	ledger.Booked // its site, time, day, cause and figures
 
 	subject string           // the beginning of the keys of its transactions
-	was     []ledger.Posting // the sum of what was posted
-	should  []ledger.Posting // what the sum should be
+	posted  []ledger.Posting // the sum of what was posted
+	target  []ledger.Posting // what the sum should be
 	energy  flex.WattHours   // that its transactions should have in sum
 
-	more   flex.WattHours // energy in the user's favour beyond what was posted
-	listed bool           // the user sees it
+	more    flex.WattHours // energy in the user's favour beyond what was posted
+	visible bool           // the user sees it
 	// the event's own values, which the user can read, changed even if no posting does
-	moved bool
+	changed bool
 }
 
 // revision returns the transaction with the difference between what should be posted and what
 // is, and counts it in the progress. It is nil if nothing has changed.
-func (o *owed) revision(p *store.Progress) *ledger.Booked {
+func (o *bookingTarget) revision(p *store.Progress) *ledger.Booked {
 	t := &o.Booked
-	t.Postings = ledger.Revised(o.was, o.should)
+	t.Postings = ledger.Revised(o.posted, o.target)
 	t.Kind, t.Key = ledger.FlexEvent, o.subject
 
 	if p.Posted > 0 {
 		t.Kind, t.Key = changeKind(t.Credit(), o.more), fmt.Sprintf("%s:%d", o.subject, p.Posted)
 	}
 
-	first := p.Posted == 0 && o.listed
-	changed := len(t.Postings) > 0 || o.moved && o.listed
+	first := p.Posted == 0 && o.visible
+	changed := len(t.Postings) > 0 || o.changed && o.visible
 	if !first && !changed {
 		return nil
 	}
@@ -100,13 +100,13 @@ type outlook struct {
 	missing time.Time
 	next    time.Time // when to look again whatever comes; zero for never
 	// it is looked at because the reading that it waited for has arrived
-	came bool
+	arrived bool
 }
 
 // wait records what a claim waits for from now on.
 func (o outlook) wait(p *store.Progress, now time.Time) {
 	// The reading that arrived was not enough: look again, but not at once.
-	if o.came && !o.missing.IsZero() && o.missing.Equal(p.WaitsAt) {
+	if o.arrived && !o.missing.IsZero() && o.missing.Equal(p.WaitsAt) {
 		o.missing = time.Time{}
 		o.next = sooner(o.next, now.Add(recheck))
 	}
@@ -119,10 +119,10 @@ func (o outlook) wait(p *store.Progress, now time.Time) {
 	p.WaitsAt, p.LookAt = o.missing, o.next
 }
 
-// movedOn reports whether a claim's progress has changed.
-func movedOn(was, is store.Progress) bool {
-	closed := is.LookAt.IsZero() && !was.LookAt.IsZero()
-	return closed || is.Posted != was.Posted || !is.WaitsAt.Equal(was.WaitsAt)
+// hasProgressed reports whether a claim's progress has changed.
+func hasProgressed(before, after store.Progress) bool {
+	closed := after.LookAt.IsZero() && !before.LookAt.IsZero()
+	return closed || after.Posted != before.Posted || !after.WaitsAt.Equal(before.WaitsAt)
 }
 
 // sooner returns the earlier of two instants; a zero one never comes.

@@ -35,7 +35,7 @@ func TestRevision(t *testing.T) {
 		"energy alone that nobody sees": {1, 80, 80, 1, false, "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := owed{subject: "a", was: credited(c.was), should: credited(c.owed), energy: 7, more: c.more, listed: c.listed, moved: c.more != 0}
+			o := bookingTarget{subject: "a", posted: credited(c.was), target: credited(c.owed), energy: 7, more: c.more, visible: c.listed, changed: c.more != 0}
 			p := store.Progress{Posted: c.posted, PostedWh: 5}
 			got := o.revision(&p)
 

@@ -173,7 +173,7 @@ func TestConsent_KnownLater(t *testing.T) {
 		if after := h.again(t, h.monday, last); after.Hash != before.Hash || after.Events != 1 {
 			t.Errorf("after the consent was withdrawn: %+v, before %+v", after, before)
 		}
-		if r, err := h.service.Repair(t.Context(), h.org, reward.Again{From: h.monday, To: h.monday}); err != nil || r.Transactions != 0 {
+		if r, err := h.service.Repair(t.Context(), h.org, reward.Resettlement{From: h.monday, To: h.monday}); err != nil || r.Transactions != 0 {
 			t.Errorf("a repair after the consent was withdrawn: %+v, %v", r, err)
 		}
 	})

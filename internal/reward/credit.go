@@ -11,27 +11,27 @@ import (
 	"flexd/internal/store"
 )
 
-// eventOwed returns what the event earned. All revenue is posted, whatever the user's share
+// eventTarget returns what the event earned. All revenue is posted, whatever the user's share
 // is. A user without a share does not see the transaction.
-func eventOwed(
+func eventTarget(
 	ctx context.Context,
 	tx *store.Tx,
 	e *store.FlexEvent,
 	r *settle.Result,
 	h history,
-) (*owed, error) {
-	was, err := tx.PostingsAbout(ctx, ledger.Cause{FlexEvent: e.ID})
+) (*bookingTarget, error) {
+	posted, err := tx.PostingsAbout(ctx, ledger.Cause{FlexEvent: e.ID})
 	if err != nil {
 		return nil, err
 	}
 
-	worth, netting, err := worthOf(
+	credit, netting, err := creditOf(
 		ctx,
 		tx,
 		e,
 		r,
 		h,
-		h.on(e.Day).settle.Share > 0 || ofUser(was),
+		h.forDay(e.Day).settle.Share > 0 || ofUser(posted),
 	)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func eventOwed(
 		Cause:   ledger.Cause{FlexEvent: e.ID, Session: e.SessionID},
 	}
 
-	return &owed{
+	return &bookingTarget{
 		Booked: ledger.Booked{
 			Transaction: about,
 			Flex:        &more,
@@ -54,21 +54,21 @@ func eventOwed(
 		},
 
 		subject: fmt.Sprintf("flex event:%s", e.ID),
-		was:     was,
-		should:  earnedOf(worth, r),
+		posted:  posted,
+		target:  earnedOf(credit, r),
 		energy:  r.Flex,
 		more:    -more,
-		listed:  worth.Listed,
-		moved:   more != 0 || netting.moved,
+		visible: credit.Listed,
+		changed: more != 0 || netting.changed,
 	}, nil
 }
 
 // earnedOf returns the postings of an event's revenue. What of the user's share is neither
 // credited nor accrued goes to the organisation, so that the postings add up however each is
 // rounded.
-func earnedOf(worth store.EventCredit, r *settle.Result) []ledger.Posting {
-	kept := r.Kept + r.Owed - worth.Credited - worth.Accrued
-	return ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept)
+func earnedOf(credit store.EventCredit, r *settle.Result) []ledger.Posting {
+	margin := r.Kept + r.Owed - credit.Credited - credit.Accrued
+	return ledger.EarnedInPart(credit.Gross, credit.Credited, credit.Accrued, margin)
 }
 
 // ofUser reports whether any of the postings is on a user's account.
@@ -82,27 +82,27 @@ func ofUser(postings []ledger.Posting) bool {
 type netting struct {
 	others *settle.Netting // nil if the month is not netted
 	// whether the event's own share, or its error, differs from what was posted
-	moved bool
+	changed bool
 }
 
-// worthOf computes what an event is worth to its user, and stores it. Under netting, an event
+// creditOf computes what an event is worth to its user, and stores it. Under netting, an event
 // is credited the difference that it makes to all of its site's months. So the sum is the same
 // in whatever order the events are settled, and a correction posts at once what it changes in
 // later months, into which its month's sum is carried.
-func worthOf(
+func creditOf(
 	ctx context.Context,
 	tx *store.Tx,
 	e *store.FlexEvent,
 	r *settle.Result,
 	h history,
-	listed bool,
+	visible bool,
 ) (store.EventCredit, netting, error) {
-	t := h.on(e.Day)
+	t := h.forDay(e.Day)
 	c := store.EventCredit{
 		Event:    e.ID,
 		Site:     e.SiteID,
 		Day:      e.Day,
-		Listed:   listed,
+		Listed:   visible,
 		Netted:   t.settle.ByMonth && !t.settle.ClawBack,
 		Gross:    r.Owed + r.Kept, // rounded as they are: over the events settled together
 		Share:    r.Owed,
@@ -128,59 +128,59 @@ func worthOf(
 // netMonths credits an event the difference that it makes to its site's months.
 func netMonths(c *store.EventCredit, others *store.NettedCredits) netting {
 	month := ledger.MonthOf(c.Day).First()
-	_, elsewhere := creditedIn(monthsWith(others.Days, others.Own), month)
+	_, otherMonths := creditsOfMonths(monthsWith(others.Days, others.Own), month)
 	months := monthsWith(others.Days, c)
-	own, later := creditedIn(months, month)
+	own, later := creditsOfMonths(months, month)
 
-	credited := own.Credited + later
-	c.Credited = credited - others.Credited
-	c.Accrued = owedIn(months) - credited - others.Accrued
+	ownCredit := own.Credited + later
+	c.Credited = ownCredit - others.Credited
+	c.Accrued = sumOwed(months) - ownCredit - others.Accrued
 
 	before := store.EventCredit{}
 	if others.Own != nil {
 		before = *others.Own
 	}
 
-	asked := own.Certainty.Errors
-	n := netting{moved: before.Early != c.Early ||
-		asked > 0 && before.Error != c.Error}
+	certainty := own.Certainty.Errors
+	n := netting{changed: before.Early != c.Early ||
+		certainty > 0 && before.Error != c.Error}
 	n.others = &settle.Netting{
 		Share:     own.Early - c.Early,
-		Credited:  others.Credited - elsewhere,
+		Credited:  others.Credited - otherMonths,
 		Carried:   own.CarriedIn - own.Lapsed,
 		Error:     own.Error,
-		Certainty: asked,
-		Later:     later - elsewhere,
+		Certainty: certainty,
+		Later:     later - otherMonths,
 	}
 
 	return n
 }
 
-// creditedIn returns the month that begins on the day, and the sum credited in the other
+// creditsOfMonths returns the month that begins on the day, and the sum credited in the other
 // months.
-func creditedIn(
+func creditsOfMonths(
 	months []settle.MonthNetted,
 	first flex.Day,
 ) (settle.MonthNetted, flex.Pence) {
 	var own settle.MonthNetted
-	var elsewhere flex.Pence
+	var otherMonths flex.Pence
 	for _, m := range months {
 		if m.First == first {
 			own = m
 		} else {
-			elsewhere += m.Credited
+			otherMonths += m.Credited
 		}
 	}
 
-	return own, elsewhere
+	return own, otherMonths
 }
 
-func owedIn(months []settle.MonthNetted) flex.Pence {
-	var owed flex.Pence
+func sumOwed(months []settle.MonthNetted) flex.Pence {
+	var sum flex.Pence
 	for _, m := range months {
-		owed += m.Owed
+		sum += m.Owed
 	}
-	return owed
+	return sum
 }
 
 // monthsWith nets the days of a site's other events and an event's own, if there is one.

@@ -18,7 +18,7 @@ var (
 		Most:  dueMax,
 		After: worker.PutOffFor,
 		Due:   (*store.Tx).DueDetections,
-		Do:    detects((*store.Tx).EndedSessions, detectSession),
+		Do:    detectEach((*store.Tx).EndedSessions, detectSession),
 		Item:  store.OneID[flex.SessionID],
 	}
 	endedPauses = store.Queue[store.PauseID]{
@@ -27,7 +27,7 @@ var (
 		Most:  dueMax,
 		After: worker.PutOffFor,
 		Due:   (*store.Tx).DuePauses,
-		Do:    detects((*store.Tx).TakePauses, detectPause),
+		Do:    detectEach((*store.Tx).TakePauses, detectPause),
 		Item:  store.OneID[store.PauseID],
 	}
 	endedDispatches = store.Queue[store.DispatchPart]{
@@ -36,7 +36,7 @@ var (
 		Most:  dueMax,
 		After: worker.PutOffFor,
 		Due:   (*store.Tx).DueDispatches,
-		Do:    detects((*store.Tx).EndedDispatches, detectDispatch),
+		Do:    detectEach((*store.Tx).EndedDispatches, detectDispatch),
 		Item: func(p store.DispatchPart) store.PutOffItem {
 			return store.PutOffItem{ID: p.Event, Part: p.Asset}
 		},
@@ -48,13 +48,13 @@ func (s *Service) detect(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	waits, err := s.detectionWaits(ctx, org)
-	if err != nil || !waits {
+	pending, err := s.hasPendingDetection(ctx, org)
+	if err != nil || !pending {
 		return worker.Report{}, err
 	}
 
 	var report worker.Report
-	var failed error
+	var errs error
 
 	for _, run := range []func(
 		context.Context,
@@ -67,19 +67,19 @@ func (s *Service) detect(
 	} {
 		r, err := run(ctx, s.DB, org)
 
-		report.Did += r.Did
+		report.Count += r.Count
 		report.More = report.More || r.More
-		failed = errors.Join(failed, err)
+		errs = errors.Join(errs, err)
 		if worker.EndsRun(ctx, err) {
 			break
 		}
 	}
 
-	return report, failed
+	return report, errs
 }
 
-// detectionWaits reports whether anything that is over was not searched yet, or was put off.
-func (s *Service) detectionWaits(
+// hasPendingDetection reports whether anything that has ended was not searched yet, or was put off.
+func (s *Service) hasPendingDetection(
 	ctx context.Context,
 	org flex.OrgID,
 ) (bool, error) {
@@ -102,24 +102,24 @@ func (s *Service) detectionWaits(
 	return due, err
 }
 
-// detects searches one queue for flex events, each item by its id. It returns the number of
-// items that it searched.
-func detects[ID, T any](
+// detectEach returns a function that searches the items of one queue for flex events and returns
+// their number.
+func detectEach[ID, T any](
 	read func(tx *store.Tx, ctx context.Context, ids []ID) ([]T, error),
-	detect func(ctx context.Context, tx *store.Tx, one T) error,
+	detect func(ctx context.Context, tx *store.Tx, item T) error,
 ) func(context.Context, *store.Tx, []ID) (int, error) {
 	return func(ctx context.Context, tx *store.Tx, ids []ID) (int, error) {
-		over, err := read(tx, ctx, ids)
+		ended, err := read(tx, ctx, ids)
 		if err != nil {
 			return 0, err
 		}
 
-		for _, one := range over {
-			if err := detect(ctx, tx, one); err != nil {
+		for _, item := range ended {
+			if err := detect(ctx, tx, item); err != nil {
 				return 0, err
 			}
 		}
 
-		return len(over), nil
+		return len(ended), nil
 	}
 }

@@ -23,28 +23,28 @@ func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 	)
 }
 
-// SettleEventsOf is SettleEvents for one organisation. Whatever cannot be searched or settled
-// is put off and delays nothing else.
+// SettleEventsOf is SettleEvents for one organisation. Items that cannot be searched or settled
+// are put off and do not delay others.
 func (s *Service) SettleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	found, unfound := s.detect(ctx, org)
-	if worker.EndsRun(ctx, unfound) {
-		return found, unfound
+	detected, detectErr := s.detect(ctx, org)
+	if worker.EndsRun(ctx, detectErr) {
+		return detected, detectErr
 	}
 
-	settled, err := eventQueue.Run(ctx, s.DB, org)
-	settled.Did += found.Did
-	settled.More = settled.More || found.More
+	report, err := eventQueue.Run(ctx, s.DB, org)
+	report.Count += detected.Count
+	report.More = report.More || detected.More
 
-	return settled, errors.Join(unfound, err)
+	return report, errors.Join(detectErr, err)
 }
 
-// detectSession compares the schedules that the session's client followed with what would have
-// been planned without the market. The user's own changes count in both. For the plan without
-// the market, the energy charged so far is that which such plans would have charged. A
-// schedule that failed at the charger counts from when it was reported as followed.
+// detectSession compares the schedules that the session's client followed with the plans without
+// the market. The user's own changes apply to both. A plan without the market assumes the energy
+// that earlier such plans would have charged. A schedule that failed at the charger counts from
+// when it was reported as followed.
 func detectSession(
 	ctx context.Context,
 	tx *store.Tx,
@@ -55,7 +55,7 @@ func detectSession(
 		return err
 	}
 
-	since, err := tx.FollowedSince(ctx, schedules)
+	followedSince, err := tx.FollowedSince(ctx, schedules)
 	if err != nil {
 		return err
 	}
@@ -69,14 +69,14 @@ func detectSession(
 		)
 	}
 
-	s, would := steeringOf(r, plans, since)
+	s, counterfactual := steeringAndCounterfactual(r, plans, followedSince)
 	e := store.FlexEvent{
 		SiteID: r.SiteID, AssetID: r.AssetID, SessionID: r.SessionID,
-		Stay: r.Span, StayPlan: settle.Planned(would, s.Power, r.Span),
+		Stay: r.Span, StayPlan: settle.Planned(counterfactual, s.Power, r.Span),
 	}
 
 	err = addEvents(ctx, tx, e, settle.Detect(s), func(p flex.Period) flex.WattHours {
-		return settle.Drawn(would, s.Power, p.Span())
+		return settle.Drawn(counterfactual, s.Power, p.Span())
 	})
 	if err != nil {
 		return fmt.Errorf(
@@ -89,50 +89,49 @@ func detectSession(
 	return tx.Detected(ctx, r.SessionID)
 }
 
-// steeringOf returns the schedules that the session's client followed beside those that would
-// have been planned without the market, and the power that the asset would have had under
-// these.
-func steeringOf(
+// steeringAndCounterfactual returns the schedules that the session's client followed together with
+// the plans without the market, and the steps of the plans for the nominated baseline.
+func steeringAndCounterfactual(
 	r store.SessionSettlement,
-	plans *plannedStay,
-	since map[flex.EventID]time.Time,
+	plans *replannedSession,
+	followedSince map[flex.EventID]time.Time,
 ) (settle.Steering, []flex.Step) {
 	schedules := plans.schedules
 	s := settle.Steering{
 		Within:         ownTime(&r),
-		Dispatched:     followedOf(schedules, since),
+		Dispatched:     followedSchedules(schedules, followedSince),
 		Counterfactual: plans.without,
 		Least:          settle.LeastFlexed,
 	}
 
 	for i := range schedules {
-		made := &schedules[i]
-		s.Power = made.From.Power
-		now := made.From.ChargeNow.Meet(validity(schedules, i, r.To))
-		if !now.Empty() {
-			s.Overrides = append(s.Overrides, now)
+		schedule := &schedules[i]
+		s.Power = schedule.From.Power
+		chargeNow := schedule.From.ChargeNow.Meet(validity(schedules, i, r.To))
+		if !chargeNow.Empty() {
+			s.Overrides = append(s.Overrides, chargeNow)
 		}
 	}
 
 	return s, settle.InForce(plans.nominated, r.To)
 }
 
-// followedOf returns the schedules of a session that were followed, each with the time from
-// which it was. A schedule that was reported as followed only after a newer one was followed
-// counts nowhere. After the time of the need, a schedule serves the main fuse alone; there the
-// plan without the market has no steps either.
-func followedOf(
+// followedSchedules returns the followed schedules of a session, each with the time from which it
+// was followed. A schedule that was reported as followed only after a newer one is ignored. After
+// the deadline of the need, a schedule only protects the main fuse; the plan without the market
+// has no steps there either.
+func followedSchedules(
 	schedules []store.Schedule,
-	since map[flex.EventID]time.Time,
+	followedSince map[flex.EventID]time.Time,
 ) []settle.Dispatch {
 	var newer time.Time
 	var followed []settle.Dispatch
 
 	for i := range slices.Backward(schedules) {
-		at, known := since[schedules[i].EventID]
+		at, wasFollowed := followedSince[schedules[i].EventID]
 		at = at.Truncate(time.Second)
 		replaced := !newer.IsZero() && at.After(newer)
-		if !known || replaced {
+		if !wasFollowed || replaced {
 			continue
 		}
 
@@ -145,7 +144,7 @@ func followedOf(
 	return followed
 }
 
-// validity is the time in which the i-th schedule of a session was the newest.
+// validity returns the span in which the i-th schedule of a session was the newest.
 func validity(
 	schedules []store.Schedule,
 	i int,
@@ -157,7 +156,7 @@ func validity(
 	return flex.Span{From: schedules[i].MadeAt, To: end}
 }
 
-// ownTime is the part of a session whose half-hours belong to it: a half-hour belongs to the
+// ownTime returns the part of a session whose half-hours belong to it. A half-hour belongs to the
 // first session in it.
 func ownTime(r *store.SessionSettlement) flex.Span {
 	own := r.Span
@@ -172,9 +171,9 @@ func ownTime(r *store.SessionSettlement) flex.Span {
 	return own
 }
 
-// detectPause adds the event of a pause that was put into a client's own schedule. If its
-// asset was removed before the pause ended, the event is credited nothing, but its part of the
-// deviation is not credited to others.
+// detectPause adds the event of a pause that was inserted into a client's own schedule. If its
+// asset was removed before the pause ended, the event is credited nothing. Its part of the
+// deviation is not credited to others either.
 func detectPause(
 	ctx context.Context,
 	tx *store.Tx,
@@ -185,23 +184,23 @@ func detectPause(
 	}
 
 	power := p.Power.OrDefault()
-	free := []flex.Step{{Span: p.Span, Limit: flex.FullLimit(power)}}
-	stay := pausedStay(p)
+	fullPower := []flex.Step{{Span: p.Span, Limit: flex.FullLimit(power)}}
+	stay := assumedStay(p)
 	found := settle.Detect(settle.Steering{
 		Within: p.Span, Power: power, Least: settle.LeastFlexed,
 		Dispatched:     []settle.Dispatch{{At: p.MadeAt, Steps: []flex.Step{{Span: p.Span}}}},
-		Counterfactual: []settle.Dispatch{{At: p.MadeAt, Steps: free}},
+		Counterfactual: []settle.Dispatch{{At: p.MadeAt, Steps: fullPower}},
 	})
 
 	e := store.FlexEvent{
 		SiteID:   p.SiteID,
 		AssetID:  p.AssetID,
 		Stay:     stay,
-		StayPlan: settle.Planned(free, power, stay),
+		StayPlan: settle.Planned(fullPower, power, stay),
 	}
 
 	err := addEvents(ctx, tx, e, found, func(p flex.Period) flex.WattHours {
-		return settle.Drawn(free, power, p.Span())
+		return settle.Drawn(fullPower, power, p.Span())
 	})
 	if err != nil {
 		return fmt.Errorf(
@@ -214,27 +213,28 @@ func detectPause(
 	return nil
 }
 
-// pauseStay is how long after its pause a car is assumed to stay plugged in, where the end of the
-// client's schedule was not noted.
-const pauseStay = 12 * time.Hour
+// assumedStayAfterPause is how long after its pause a car is assumed to stay plugged in, if the end
+// of the client's schedule is not recorded.
+const assumedStayAfterPause = 12 * time.Hour
 
-// PauseStayMost is the longest that a car is assumed to stay plugged in after its pause. A
-// schedule may end in thousands of years, and the plan of each half-hour is stored.
-const PauseStayMost = 7 * 24 * time.Hour
+// PauseStayMax is the longest time that a car is assumed to stay plugged in after its pause. It is
+// needed because a schedule may end in thousands of years, and the plan of each half-hour is
+// stored.
+const PauseStayMax = 7 * 24 * time.Hour
 
-// pausedStay is the time in which the paused car is assumed to be plugged in.
-func pausedStay(p store.Pause) flex.Span {
-	end := p.To.Add(pauseStay)
+// assumedStay returns the span in which the paused car is assumed to be plugged in.
+func assumedStay(p store.Pause) flex.Span {
+	end := p.To.Add(assumedStayAfterPause)
 	if !p.Until.IsZero() {
-		end = flex.Earlier(p.Until, p.To.Add(PauseStayMost))
+		end = flex.Earlier(p.Until, p.To.Add(PauseStayMax))
 	}
 
 	return flex.Span{From: p.From, To: end}
 }
 
-// detectDispatch adds the events of an asset's part in a dispatch that its client followed. In
-// the half-hours of that part all dispatches of the asset count; a newer one replaces an older
-// one where both hold.
+// detectDispatch adds the events of an asset's part in a dispatch that its client followed. In the
+// half-hours of that part all dispatches of the asset count; where two overlap, the newer one
+// replaces the older one.
 func detectDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -244,20 +244,20 @@ func detectDispatch(
 		return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 	}
 
-	beside, err := tx.DispatchesBeside(ctx, p)
+	overlapping, err := tx.DispatchesBeside(ctx, p)
 	if err != nil {
 		return err
 	}
 
 	var orders settle.Orders
-	for _, d := range beside {
+	for _, d := range overlapping {
 		if !d.TakenAt.IsZero() {
 			orders = append(orders, settle.Order{
-				Span:    d.Span,
-				Power:   d.Power,
-				Without: d.Without,
-				TakenAt: d.TakenAt,
-				Rated:   d.Rated.OrDefault(),
+				Span:       d.Span,
+				Power:      d.Power,
+				Without:    d.Without,
+				AcceptedAt: d.TakenAt,
+				Rated:      d.Rated.OrDefault(),
 			})
 		}
 	}
@@ -281,23 +281,23 @@ func detectDispatch(
 	return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 }
 
-// addEvents stores the events that were found of an asset, in the half-hours in which it has
-// none yet, since a half-hour is settled once. The argument of has the fields that they have
-// in common, nominated the energy of a half-hour without the market.
+// addEvents stores the detected events of an asset, except for half-hours that have an event
+// already, since a half-hour is settled once. common has the fields that all events share.
+// nominatedEnergy returns the energy of a half-hour without the market.
 func addEvents(
 	ctx context.Context,
 	tx *store.Tx,
-	of store.FlexEvent,
+	common store.FlexEvent,
 	found []settle.Event,
-	nominated func(flex.Period) flex.WattHours,
+	nominatedEnergy func(flex.Period) flex.WattHours,
 ) error {
-	found, err := notYetFound(ctx, tx, of.AssetID, found)
+	found, err := withoutStoredPeriods(ctx, tx, common.AssetID, found)
 	if err != nil || len(found) == 0 {
 		return err
 	}
 
-	// All calls in the time of the events are read at once.
-	calls, err := tx.PaidCalls(ctx, of.AssetID, flex.Span{
+	// The calls of all events are read in one query.
+	calls, err := tx.PaidCalls(ctx, common.AssetID, flex.Span{
 		From: found[0].Span().From,
 		To:   found[len(found)-1].Span().To,
 	})
@@ -306,14 +306,14 @@ func addEvents(
 	}
 
 	for _, f := range found {
-		e := of
+		e := common
 		e.Day, e.Span = f.Day, f.Span()
 		e.First, e.Last = f.First, f.Last
 		e.Meant = f.Meant
-		e.Instructed = instructed(f, calls)
+		e.Instructed = instructedParts(f, calls)
 
 		for n := f.First; n <= f.Last; n++ {
-			e.Nominated = append(e.Nominated, nominated(f.Day.Period(n)))
+			e.Nominated = append(e.Nominated, nominatedEnergy(f.Day.Period(n)))
 		}
 
 		if err := addEvent(ctx, tx, &e); err != nil {
@@ -324,9 +324,9 @@ func addEvents(
 	return nil
 }
 
-// notYetFound returns the part of a found event that is in half-hours in which no event of the
-// asset is stored.
-func notYetFound(
+// withoutStoredPeriods returns the parts of the events in half-hours for which the asset has no
+// stored event.
+func withoutStoredPeriods(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -336,26 +336,26 @@ func notYetFound(
 		return nil, nil
 	}
 
-	taken, err := tx.EventSpans(ctx, asset, flex.Span{
+	stored, err := tx.EventSpans(ctx, asset, flex.Span{
 		From: found[0].Span().From,
 		To:   found[len(found)-1].Span().To,
 	})
-	if err != nil || len(taken) == 0 {
+	if err != nil || len(stored) == 0 {
 		return found, err
 	}
 
-	var left []settle.Event
+	var remaining []settle.Event
 	for _, e := range found {
-		left = append(left, e.Without(taken)...)
+		remaining = append(remaining, e.OutsideSpans(stored)...)
 	}
 
-	return left, nil
+	return remaining, nil
 }
 
-// instructed applies grid instructions to an event: each half-hour gets the parts in which an
-// instruction asked for the direction of the event. An instruction for the opposite direction
-// pays nothing; the market's price counts.
-func instructed(
+// instructedParts applies grid instructions to an event. Each half-hour gets the parts in which an
+// instruction had the direction of the event. An instruction for the opposite direction pays
+// nothing, so that the market's price counts.
+func instructedParts(
 	f settle.Event,
 	calls []store.PaidCall,
 ) []settle.Instructed {
@@ -382,8 +382,8 @@ func instructed(
 	return parts
 }
 
-// addEvent stores an event with a first estimate of its revenue: as if exactly the intended
-// energy had been moved, at the prices known now.
+// addEvent stores an event with a first estimate of its revenue, which assumes that exactly the
+// intended energy was moved, at the prices known now.
 func addEvent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -413,7 +413,7 @@ func addEvent(
 	return err
 }
 
-// FlexEvents returns the site's flex events, oldest first, and where their prices are from.
+// FlexEvents returns the site's flex events, oldest first, and the sources of their prices.
 func (s *Service) FlexEvents(
 	ctx context.Context,
 	org flex.OrgID,
@@ -438,7 +438,7 @@ func (s *Service) FlexEvents(
 	return events, prices, err
 }
 
-// finalAt is when an event's settlement becomes final: when the month after its own is over.
+// finalAt returns when an event's settlement becomes final: at the end of the month after its own.
 func finalAt(d flex.Day) time.Time {
 	return flex.Day{
 		Year:  d.Year,

@@ -27,7 +27,7 @@ type Payment struct {
 // ExportOptions say which payments are exported, and how.
 type ExportOptions struct {
 	// export again what was exported before and has no result yet, to replace a lost file
-	Again   bool
+	Repeat  bool
 	Message string          // with Again: only the payments of that file
 	Format  bankfile.Format // the organisation's setting if blank
 	// the day on which the payments are to be made; the earliest possible if zero
@@ -53,7 +53,7 @@ type PaymentFile struct {
 	PaymentFileRecord
 	Content  []byte
 	Payments []Payment
-	Kept     []string // why approved withdrawals are not in it
+	LeftOut  []string // why approved withdrawals are not in it
 }
 
 // Name is the suggested name of the file.
@@ -140,7 +140,7 @@ func (s *Service) export(
 		return f, err
 	}
 
-	f.Payments, f.Kept, err = payments(
+	f.Payments, f.LeftOut, err = payments(
 		ctx,
 		tx,
 		format,
@@ -152,7 +152,7 @@ func (s *Service) export(
 		return f, err
 	}
 
-	if err := f.checkMayBeMade(format, o.Message); err != nil {
+	if err := f.checkExportable(format, o.Message); err != nil {
 		return f, err
 	}
 
@@ -169,19 +169,19 @@ func (s *Service) export(
 	return f, err
 }
 
-// checkMayBeMade refuses a file without payments where its format does not allow it, or where a
+// checkExportable refuses a file without payments where its format does not allow it, or where a
 // file of that name is to be written again.
-func (f *PaymentFile) checkMayBeMade(format bankfile.Format, again string) error {
+func (f *PaymentFile) checkExportable(format bankfile.Format, repeat string) error {
 	if len(f.Payments) > 0 {
 		return nil
 	}
 
-	if again != "" {
+	if repeat != "" {
 		return flex.Fail(
 			flex.Conflict,
 			"no payment of a file %q waits for its result%s: the names are those of flexd payouts files",
-			again,
-			leftOutReasons(f.Kept),
+			repeat,
+			leftOutText(f.LeftOut),
 		)
 	}
 
@@ -193,7 +193,7 @@ func (f *PaymentFile) checkMayBeMade(format bankfile.Format, again string) error
 		flex.Conflict,
 		"there is nothing to pay: a %s file cannot be empty%s",
 		format,
-		leftOutReasons(f.Kept),
+		leftOutText(f.LeftOut),
 	)
 }
 
@@ -201,10 +201,10 @@ func (f *PaymentFile) checkMayBeMade(format bankfile.Format, again string) error
 func (f *PaymentFile) name(
 	ctx context.Context,
 	tx *store.Tx,
-	format, asked bankfile.Format,
+	format, standard bankfile.Format,
 	by string,
 ) error {
-	record, err := fileOf(ctx, tx, format, asked, f.Payments)
+	record, err := fileOf(ctx, tx, format, standard, f.Payments)
 	if err != nil {
 		return err
 	}
@@ -216,12 +216,12 @@ func (f *PaymentFile) name(
 	return nil
 }
 
-// leftOutReasons lists the reasons for which withdrawals were left out, if there are any.
-func leftOutReasons(kept []string) string {
-	if len(kept) == 0 {
+// leftOutText lists the reasons for which withdrawals were left out, if there are any.
+func leftOutText(reasons []string) string {
+	if len(reasons) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(kept, "; ")
+	return "; " + strings.Join(reasons, "; ")
 }
 
 func formatOf(o ExportOptions, org flex.Org) (bankfile.Format, error) {
@@ -267,40 +267,40 @@ const payAhead = 30
 // for the next working day.
 func paymentDay(
 	format bankfile.Format,
-	asked, today flex.Day,
+	requested, today flex.Day,
 ) (flex.Day, error) {
 	earliest := workingDay(today)
 	if format == bankfile.Bacs18 {
 		earliest = workingDay(earliest.Add(1))
 	}
 
-	if asked == (flex.Day{}) {
+	if requested == (flex.Day{}) {
 		return earliest, nil
 	}
 
 	last := today.Add(payAhead)
-	if asked.Start().Before(earliest.Start()) ||
-		asked.Start().After(last.Start()) {
-		return asked, flex.Fail(
+	if requested.Start().Before(earliest.Start()) ||
+		requested.Start().After(last.Start()) {
+		return requested, flex.Fail(
 			flex.Invalid,
 			"a %s file made today is for %s at the earliest and %s at the latest, not %s",
 			format,
 			earliest,
 			last,
-			asked,
+			requested,
 		)
 	}
 
-	if !settle.Working(asked) {
-		return asked, flex.Fail(
+	if !settle.Working(requested) {
+		return requested, flex.Fail(
 			flex.Invalid,
 			"%s is no working day; the next one is %s",
-			asked,
-			workingDay(asked),
+			requested,
+			workingDay(requested),
 		)
 	}
 
-	return asked, nil
+	return requested, nil
 }
 
 // workingDay returns the day, or the first working day after it.
@@ -320,7 +320,7 @@ func payments(
 	terms ledger.PayoutTerms,
 ) ([]Payment, []string, error) {
 	status := ledger.Approved
-	if o.Again {
+	if o.Repeat {
 		status = ledger.Processing
 	}
 
@@ -330,7 +330,7 @@ func payments(
 	}
 
 	var ps []Payment
-	var kept []string
+	var leftOut []string
 	for _, w := range ws {
 		// On PostgreSQL another transaction may have moved it since it was listed.
 		w, err := tx.LockWithdrawal(ctx, w.ID)
@@ -339,15 +339,15 @@ func payments(
 		}
 
 		if w.Status != status {
-			kept = append(
-				kept,
+			leftOut = append(
+				leftOut,
 				fmt.Sprintf("%s: it became %s meanwhile", w.ID, w.Status),
 			)
 
 			continue
 		}
 
-		p, why, err := payment(ctx, tx, w, terms)
+		p, reason, err := payment(ctx, tx, w, terms)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -356,19 +356,19 @@ func payments(
 			continue
 		}
 
-		if why == "" {
-			why = bankfile.Refusal(format, p.line())
+		if reason == "" {
+			reason = bankfile.Refusal(format, p.line())
 		}
 
-		if why != "" {
-			kept = append(kept, fmt.Sprintf("%s: %s", w.ID, why))
+		if reason != "" {
+			leftOut = append(leftOut, fmt.Sprintf("%s: %s", w.ID, reason))
 			continue
 		}
 
 		ps = append(ps, p)
 	}
 
-	return ps, kept, nil
+	return ps, leftOut, nil
 }
 
 // payment returns the line of a withdrawal, or the reason for which there is none.
@@ -378,34 +378,34 @@ func payment(
 	w store.Withdrawal,
 	terms ledger.PayoutTerms,
 ) (Payment, string, error) {
-	pinned, err := tx.PinnedPayee(ctx, w)
+	fixedAccount, err := tx.PinnedPayee(ctx, w)
 	var p Payment
 	if err != nil {
 		return p, "", err
 	}
-	if pinned == nil {
+	if fixedAccount == nil {
 		return p, "no bank account is fixed for it; cancel it, and the user can ask again", nil
 	}
 
 	// Withdrawals from before accounts had a waiting time have none.
-	from := terms.PaidFrom(pinned.LinkedAt)
+	from := terms.PaidFrom(fixedAccount.LinkedAt)
 	if w.Status == ledger.Approved && tx.Now().Before(from) {
 		return p, "its account is paid from " +
 			from.UTC().Format(time.RFC3339), nil
 	}
 
-	packed, err := tx.OpenPinned(*pinned)
+	plaintext, err := tx.OpenPinned(*fixedAccount)
 	if err != nil {
 		return p, "", err
 	}
 
 	p = Payment{
 		Withdrawal: Withdrawal(w),
-		Reference:  pinned.Reference,
-		message:    pinned.Message,
+		Reference:  fixedAccount.Reference,
+		message:    fixedAccount.Message,
 	}
 
-	p.BankAccount, err = unpack(packed)
+	p.BankAccount, err = unpack(plaintext)
 
 	return p, "", err
 }
@@ -429,7 +429,7 @@ func (p Payment) line() bankfile.Payment {
 func fileOf(
 	ctx context.Context,
 	tx *store.Tx,
-	format, asked bankfile.Format,
+	format, requested bankfile.Format,
 	ps []Payment,
 ) (store.PaymentFile, error) {
 	f, err := tx.NewPaymentFile(ctx)
@@ -465,7 +465,7 @@ func fileOf(
 
 		// In another format than the first file's, a bank could not recognise payments that it
 		// has already.
-		if asked == "" && first.Format != string(format) {
+		if requested == "" && first.Format != string(format) {
 			return f, flex.Fail(
 				flex.Conflict,
 				"the payments of %s were in a %s file, and this would be a %s file, in which a bank does not know them again: name the format with --format, another than the first only if no bank has that",
@@ -522,7 +522,7 @@ func (s *Service) exported(
 	}
 
 	for i, p := range f.Payments {
-		if !o.Again {
+		if !o.Repeat {
 			w, _, err := s.move(ctx, tx, p.ID, ledger.Processing, by, "")
 			if err != nil {
 				return err

@@ -58,21 +58,21 @@ func TestExport_Files(t *testing.T) {
 		if err != nil || b.Number != 2 || b.Message == a.Message || !strings.Contains(string(b.Content), "<MsgId>"+b.Message+"</MsgId>") {
 			t.Fatalf("%+v %v", b.PaymentFileRecord, err)
 		}
-		if _, err := export(reward.ExportOptions{Format: bankfile.Bacs18, Again: true}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), a.Message+", "+b.Message) {
+		if _, err := export(reward.ExportOptions{Format: bankfile.Bacs18, Repeat: true}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), a.Message+", "+b.Message) {
 			t.Errorf("both again as one message: %v", err)
 		}
 
-		c, err := export(reward.ExportOptions{Format: bankfile.CSV, Again: true})
+		c, err := export(reward.ExportOptions{Format: bankfile.CSV, Repeat: true})
 		if err != nil || len(c.Payments) != 2 || c.Total != 2100 || c.Number != 3 {
 			t.Errorf("both again as CSV: %+v %v", c.PaymentFileRecord, err)
 		}
-		d, err := export(reward.ExportOptions{Format: bankfile.Bacs18, Again: true, Message: a.Message})
+		d, err := export(reward.ExportOptions{Format: bankfile.Bacs18, Repeat: true, Message: a.Message})
 		if err != nil || string(d.Content) != string(a.Content) || d.Message != a.Message || d.Serial != 1 || d.Number != 4 || d.Payments[0].ID != first.ID {
 			t.Errorf("the first again: %+v %v\n%s", d.PaymentFileRecord, err, d.Content)
 		}
 
 		// The setting is a CSV by now.
-		if _, err := export(reward.ExportOptions{Again: true, Message: a.Message}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "were in a bacs18 file") {
+		if _, err := export(reward.ExportOptions{Repeat: true, Message: a.Message}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "were in a bacs18 file") {
 			t.Errorf("the first again in another format that nobody asked for: %v", err)
 		}
 
@@ -101,7 +101,7 @@ func TestExport_AgainOfSeveralFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			f, err := export(reward.ExportOptions{Again: true})
+			f, err := export(reward.ExportOptions{Repeat: true})
 			if format == bankfile.CSV && (err != nil || len(f.Payments) != i+1) {
 				t.Errorf("%d payments of CSVs again: %+v %v", i+1, f.PaymentFileRecord, err)
 			}
@@ -110,7 +110,7 @@ func TestExport_AgainOfSeveralFormats(t *testing.T) {
 			}
 		}
 
-		f, err := export(reward.ExportOptions{Format: bankfile.CSV, Again: true})
+		f, err := export(reward.ExportOptions{Format: bankfile.CSV, Repeat: true})
 		if err != nil || len(f.Payments) != 3 || f.Total != 3300 {
 			t.Errorf(
 				"all again as CSV, as was asked for: %+v %v",
@@ -228,7 +228,7 @@ func TestExport_MeetsRelink(t *testing.T) {
 			})
 
 			f := <-files
-			if len(f.Payments) != 1 || f.Payments[0].ID != other.ID || len(f.Kept) != 1 || !strings.Contains(f.Kept[0], "it became cancelled meanwhile") {
+			if len(f.Payments) != 1 || f.Payments[0].ID != other.ID || len(f.LeftOut) != 1 || !strings.Contains(f.LeftOut[0], "it became cancelled meanwhile") {
 				t.Errorf("%+v", f)
 			}
 		} else if _, err := y.decide(t, taken, ledger.Cancelled, "user"); err != nil {

@@ -20,11 +20,11 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
 	const once, both = "rewards_expense 4, rewards_payable -4", "rewards_expense 8, rewards_payable -8"
 	energy := func(h *home) {
-		h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(0), To: at(30)}, Value: 2})
+		h.given(reading.Input{Label: flex.ChargerEnergy, Span: flex.Span{From: at(0), To: at(30)}, Value: 2})
 	}
 	register := func(h *home) {
-		h.given(reading.Given{Label: flex.ChargerRegister, Span: flex.Span{From: at(0), To: at(0)}, Value: 100},
-			reading.Given{Label: flex.ChargerRegister, Span: flex.Span{From: at(30), To: at(30)}, Value: 102})
+		h.given(reading.Input{Label: flex.ChargerRegister, Span: flex.Span{From: at(0), To: at(0)}, Value: 100},
+			reading.Input{Label: flex.ChargerRegister, Span: flex.Span{From: at(30), To: at(30)}, Value: 102})
 	}
 
 	cases := []struct {
@@ -68,7 +68,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 
 			h.pluggedFor(at(27), at(60))
 			energy(h)
-			h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(30), To: at(60)}, Value: 3})
+			h.given(reading.Input{Label: flex.ChargerEnergy, Span: flex.Span{From: at(30), To: at(60)}, Value: 3})
 		}, "rewards_expense 10, rewards_payable -10"},
 		{"added before it is deleted", func(h *home) {
 			h.plugIn(at(0))
@@ -131,7 +131,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			if got := h.owes(); got != once {
 				h.t.Errorf("before the correction %q, want %q", got, once)
 			}
-			h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(0), To: at(30)}})
+			h.given(reading.Input{Label: flex.ChargerEnergy, Span: flex.Span{From: at(0), To: at(30)}})
 		}, once},
 	}
 
@@ -159,12 +159,12 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 }
 
 // given sends readings of the home's device, which must all be taken.
-func (h *home) given(readings ...reading.Given) {
+func (h *home) given(readings ...reading.Input) {
 	h.t.Helper()
 	for i := range readings {
 		readings[i].AssetID = h.asset
 	}
-	verdicts, err := (&reading.Service{DB: h.db}).Take(h.t.Context(), h.org, readings)
+	verdicts, err := (&reading.Service{DB: h.db}).Store(h.t.Context(), h.org, readings)
 	if err != nil {
 		h.t.Fatal(err)
 	}

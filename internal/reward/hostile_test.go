@@ -88,8 +88,8 @@ func TestHostile_Sessions(t *testing.T) {
 				intake := &reading.Service{DB: h.db}
 				tt.trick(h, func(label flex.Label, from, to time.Time, kwh float64) {
 					t.Helper()
-					g := reading.Given{AssetID: h.asset, Label: label, Span: flex.Span{From: from, To: to}, Value: kwh}
-					if _, err := intake.Take(t.Context(), h.org, []reading.Given{g}); err != nil {
+					g := reading.Input{AssetID: h.asset, Label: label, Span: flex.Span{From: from, To: to}, Value: kwh}
+					if _, err := intake.Store(t.Context(), h.org, []reading.Input{g}); err != nil {
 						t.Fatal(err)
 					}
 				})

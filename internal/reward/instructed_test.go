@@ -118,7 +118,7 @@ func TestInstructed_Settled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again, err := y.service.SettleAgain(t.Context(), y.org, reward.Again{Site: y.site, From: monday, To: monday})
+				again, err := y.service.Resettle(t.Context(), y.org, reward.Resettlement{Site: y.site, From: monday, To: monday})
 				if err != nil || again.Hash != runs[0].Hash {
 					t.Errorf("settled again from inputs %s, then from %s: %v", again.Hash, runs[0].Hash, err)
 				}

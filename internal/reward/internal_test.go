@@ -3,5 +3,5 @@ package reward
 // PaymentDay is paymentDay, for tests.
 var PaymentDay = paymentDay
 
-// PausedStay is pausedStay, for tests.
-var PausedStay = pausedStay
+// PausedStay is assumedStay, for tests.
+var PausedStay = assumedStay

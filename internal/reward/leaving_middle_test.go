@@ -147,7 +147,7 @@ func TestSession_BeganLongAgo(t *testing.T) {
 
 		h.now = h.monday.Add(70 + 395).Start()
 		h.exec(t, `DELETE FROM reading WHERE at < $1`, h.now.Add(-reading.Retention).UnixMicro())
-		if _, err := h.service.Repair(t.Context(), h.org, reward.Again{From: h.monday.Add(60), To: h.monday.Add(80)}); err != nil {
+		if _, err := h.service.Repair(t.Context(), h.org, reward.Resettlement{From: h.monday.Add(60), To: h.monday.Add(80)}); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.owes(); got != earned {
@@ -232,7 +232,7 @@ func TestLeaving_BesideAnother(t *testing.T) {
 				if got, want := h.earned(), fmt.Sprintf("%dp", (all+50)/100); got != want {
 					t.Errorf("earned %s, want %s", got, want)
 				}
-				again, err := h.service.SettleAgain(t.Context(), h.org, reward.Again{From: h.monday, To: h.monday})
+				again, err := h.service.Resettle(t.Context(), h.org, reward.Resettlement{From: h.monday, To: h.monday})
 				if err != nil || again.Events != 1+tt.minutes/30 && tt.minutes >= 0 {
 					t.Errorf("settled again: %+v, %v", again, err)
 				}

@@ -100,7 +100,7 @@ func (h *home) jobs() {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if events.Did+sessions.Did == 0 {
+		if events.Count+sessions.Count == 0 {
 			return
 		}
 	}
@@ -287,7 +287,7 @@ func TestLeaving_ReadingsAreGone(t *testing.T) {
 
 			for _, one := range homes {
 				h.org, h.site, h.asset = one.org, one.site, one.asset
-				if _, err := h.service.Repair(t.Context(), h.org, reward.Again{From: h.monday, To: h.monday}); err != nil {
+				if _, err := h.service.Repair(t.Context(), h.org, reward.Resettlement{From: h.monday, To: h.monday}); err != nil {
 					t.Fatal(err)
 				}
 				if got := h.owes(); got != earned {

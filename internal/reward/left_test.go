@@ -55,7 +55,7 @@ func TestOffboarded_FoundWithStatement(t *testing.T) {
 		}
 
 		day := flex.DayAt(y.now)
-		st, err := y.service.StatementEver(
+		st, err := y.service.StatementWithOffboarded(
 			t.Context(),
 			y.org,
 			y.site,

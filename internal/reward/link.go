@@ -201,7 +201,7 @@ func (s *Service) Open(
 func pageOf(org flex.Org) flex.PageSettings {
 	p := org.Settings.Page
 	if p.Name == "" {
-		p.Name = payerNamed(org).Name
+		p.Name = payerFor(org).Name
 	}
 
 	return p
@@ -395,13 +395,13 @@ func (s *Service) SendCode(ctx context.Context, v Visit) error {
 		}
 
 		// another code may have been sent since the link was opened
-		held, err := tx.LockBalanceLink(ctx, v.Hash)
+		locked, err := tx.LockBalanceLink(ctx, v.Hash)
 		if err != nil {
 			return err
 		}
 
-		v.BalanceLink = held
-		if err := checkMayBeSent(ctx, tx, &v, site); err != nil {
+		v.BalanceLink = locked
+		if err := checkSendLimits(ctx, tx, &v, site); err != nil {
 			return err
 		}
 
@@ -422,8 +422,8 @@ func (s *Service) SendCode(ctx context.Context, v Visit) error {
 	})
 }
 
-// checkMayBeSent fails if no code can be sent to the site's e-mail address now.
-func checkMayBeSent(
+// checkSendLimits fails if no code can be sent to the site's e-mail address now.
+func checkSendLimits(
 	ctx context.Context,
 	tx *store.Tx,
 	v *Visit,
@@ -505,12 +505,12 @@ func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	err := s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		wrong = nil
 
-		held, err := tx.LockBalanceLink(ctx, v.Hash)
+		locked, err := tx.LockBalanceLink(ctx, v.Hash)
 		if err != nil {
 			return err
 		}
 
-		v.BalanceLink = held
+		v.BalanceLink = locked
 		switch {
 		case v.Confirmed(): // the form was sent twice
 			return nil

@@ -72,8 +72,8 @@ func (s *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	}
 
 	return worker.Report{
-		Did:  len(mails),
-		More: len(mails) == mailsMax,
+		Count: len(mails),
+		More:  len(mails) == mailsMax,
 	}, nil
 }
 
@@ -100,7 +100,7 @@ func (s *Service) dropMails(ctx context.Context) (worker.Report, error) {
 		return err
 	})
 
-	return worker.Report{Did: int(n)}, err
+	return worker.Report{Count: int(n)}, err
 }
 
 // notice is a mail that tells a site's user something of their money.

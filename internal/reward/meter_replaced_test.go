@@ -19,13 +19,13 @@ import (
 type watch struct {
 	*home
 	intake *reading.Service
-	late   []reading.Given // sent after all others
+	late   []reading.Input // sent after all others
 }
 
 // mark is one reading of a register: so many half-hours after 17:00, and minutes.
-func (w *watch) mark(a flex.AssetID, label flex.Label, back, halfHours, minutes int, kwh float64) reading.Given {
+func (w *watch) mark(a flex.AssetID, label flex.Label, back, halfHours, minutes int, kwh float64) reading.Input {
 	at := w.monday.Add(-back).Period(35 + halfHours).Start().Add(time.Duration(minutes) * time.Minute)
-	return reading.Given{AssetID: a, Label: label, Span: flex.Span{From: at, To: at}, Value: kwh}
+	return reading.Input{AssetID: a, Label: label, Span: flex.Span{From: at, To: at}, Value: kwh}
 }
 
 // used is what the home had used since the first day by a half-hour of a day.
@@ -43,9 +43,9 @@ func used(back, halfHours int) float64 {
 
 // send sends readings and has each reading released that is held back, the oldest first, as one of
 // a new meter if it is the first of these.
-func (w *watch) send(rs []reading.Given) {
+func (w *watch) send(rs []reading.Input) {
 	w.t.Helper()
-	if _, err := w.intake.Take(w.t.Context(), w.org, rs); err != nil {
+	if _, err := w.intake.Store(w.t.Context(), w.org, rs); err != nil {
 		w.t.Fatal(err)
 	}
 
@@ -121,7 +121,7 @@ func TestMeterReplaced(t *testing.T) {
 				w := &watch{home: h, intake: &reading.Service{DB: h.db}}
 				old, next := counts(1000), counts(tt.next-used(tt.at.back, tt.at.halfHours))
 
-				var rs []reading.Given
+				var rs []reading.Input
 				for back := homeDays; back >= 0; back-- {
 					for n := range 4 {
 						m, begun := old, back < tt.at.back || back == tt.at.back && (n > tt.at.halfHours || n == tt.at.halfHours && tt.at.minutes == 0)

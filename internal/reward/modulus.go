@@ -167,18 +167,18 @@ func (s ModulusState) String() string {
 		return "no table: accounts are not checked"
 	}
 
-	var said strings.Builder
-	fmt.Fprintf(&said, "weights of %s", s.Weights.UTC().Format(time.DateOnly))
+	var text strings.Builder
+	fmt.Fprintf(&text, "weights of %s", s.Weights.UTC().Format(time.DateOnly))
 
 	if s.Substitutes.IsZero() {
-		said.WriteString(", no substitutions: sort codes of exception 5 are not checked")
+		text.WriteString(", no substitutions: sort codes of exception 5 are not checked")
 	} else {
 		fmt.Fprintf(
-			&said,
+			&text,
 			", substitutions of %s",
 			s.Substitutes.UTC().Format(time.DateOnly),
 		)
 	}
 
-	return said.String()
+	return text.String()
 }

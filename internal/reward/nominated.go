@@ -13,9 +13,9 @@ import (
 // nomination is what is shown of an asset's plan without the market.
 type nomination struct {
 	// nil for an asset that is not plugged in, whose plan needs no showing
-	stay  *settle.Stay
-	shown []flex.WattHours
-	own   bool // the asset's own meter tells of the event
+	stay      *settle.Stay
+	supported []flex.WattHours
+	own       bool // the asset's own meter tells of the event
 }
 
 // nominate works out what is shown of the plans of events with a nominated baseline, and on
@@ -61,39 +61,39 @@ func (s *settling) nominate(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
-	return s.showAll(ctx, tx, claims, rs)
+	return s.supportNominations(ctx, tx, claims, rs)
 }
 
-// showAll works out what the readings show of the plans of events.
-func (s *settling) showAll(
+// supportNominations computes the part of the events' plans that the readings support.
+func (s *settling) supportNominations(
 	ctx context.Context,
 	tx *store.Tx,
 	claims []*claim,
 	rs []flex.Reading,
 ) error {
-	of := map[flex.AssetID][]flex.Reading{}
+	byAsset := map[flex.AssetID][]flex.Reading{}
 	for _, r := range rs {
-		of[r.AssetID] = append(of[r.AssetID], r)
+		byAsset[r.AssetID] = append(byAsset[r.AssetID], r)
 	}
 
-	var left []*claim
+	var remaining []*claim
 	for _, c := range claims {
 		own, _ := settle.HalfHoursWithin(
 			settle.Asset,
-			of[c.AssetID],
+			byAsset[c.AssetID],
 			s.ownLimits(c),
 		)
 
-		c.show(own, of[c.AssetID], s.basis.asOf)
+		c.addNomination(own, byAsset[c.AssetID], s.basis.asOf)
 		// as long as it is settled with no other
 		s.nominateGroup([]*claim{c})
 
 		if !c.nomination.own {
-			left = append(left, c)
+			remaining = append(remaining, c)
 		}
 	}
 
-	return s.compareHomes(ctx, tx, left)
+	return s.compareHomes(ctx, tx, remaining)
 }
 
 // knownFrom reports whether the meter tells any half-hour of the event.
@@ -121,15 +121,15 @@ func (c *claim) stayPlan(first flex.Period) []flex.WattHours {
 	return append(make([]flex.WattHours, before), c.FlexEvent.Nominated...)
 }
 
-// show works out what is shown of the event's plan.
-func (c *claim) show(
+// addNomination works out what is shown of the event's plan.
+func (c *claim) addNomination(
 	own []settle.MeteredDay,
 	rs []flex.Reading,
-	asOf time.Time,
+	knownAt time.Time,
 ) {
 	n := &nomination{
-		shown: c.FlexEvent.Nominated,
-		own:   c.knownFrom(own),
+		supported: c.FlexEvent.Nominated,
+		own:       c.knownFrom(own),
 	}
 
 	c.nomination = n
@@ -140,25 +140,25 @@ func (c *claim) show(
 
 	first := c.Case.Day.Period(c.Case.First)
 	stay := settle.Stay{Span: c.Stay, Plan: c.stayPlan(first)}
-	missing := stay.Meter(own)
+	missing := stay.UseMeter(own)
 
 	// A meter that read the stay and counted nothing says that nothing was drawn, whatever a
 	// car charged elsewhere.
-	if missing == len(stay.Shown()) {
+	if missing == len(stay.SupportedPlan()) {
 		slices.SortFunc(rs, func(a, b flex.Reading) int {
 			return a.From.Compare(b.From)
 		})
-		stay.Charge(rs, c.Capacity)
+		stay.UseStateOfCharge(rs, c.Capacity)
 	}
 
-	n.stay, n.shown = &stay, stay.Shown()
+	n.stay, n.supported = &stay, stay.SupportedPlan()
 	c.Case.Bounds = stay.Bounds(
 		first,
 		c.Case.Last-c.Case.First+1,
 		c.Power.OrDefault(),
 	)
 
-	c.Case.Pending = missing > 0 && asOf.Before(stay.To.Add(EmptyAfter))
+	c.Case.Pending = missing > 0 && knownAt.Before(stay.To.Add(EmptyAfter))
 }
 
 // compareHomes reads what the assets of events used on the days before, which a boundary is
@@ -244,15 +244,15 @@ func (s *settling) usedBy(
 		return own, nil
 	}
 
-	stays, err := staysOf(ctx, tx, c.AssetID, flex.Span{
+	stays, err := pluggedInSpans(ctx, tx, c.AssetID, flex.Span{
 		From: s.oldest.Start(),
 		To:   s.newest.Add(1).Start(),
 	})
 
-	return settle.Used(own, stays, days), err
+	return settle.UsedEnergy(own, stays, days), err
 }
 
-// nominateGroup gives the events of a group, which are settled together, what is shown of
+// nominateGroup gives the events of a group, which are settled together, the supported part of
 // the plans of all of their assets, and at a boundary what these used on the days before.
 func (s *settling) nominateGroup(group []*claim) {
 	if group[0].nomination == nil {
@@ -264,7 +264,7 @@ func (s *settling) nominateGroup(group []*claim) {
 		first, last = min(first, c.Case.First), max(last, c.Case.Last)
 	}
 
-	var shown []settle.Behind
+	var supported []settle.AssetEnergy
 	for i, c := range group {
 		again := func(o *claim) bool {
 			return c.nomination.stay != nil && o.AssetID == c.AssetID &&
@@ -274,18 +274,18 @@ func (s *settling) nominateGroup(group []*claim) {
 			continue
 		}
 
-		of := settle.MeteredDay{Day: c.Case.Day}
+		total := settle.MeteredDay{Day: c.Case.Day}
 		for n := first; n <= last; n++ {
-			of.Set(n, c.shownIn(n))
+			total.Set(n, c.supportedIn(n))
 		}
 
-		shown = append(shown, settle.Behind{
+		supported = append(supported, settle.AssetEnergy{
 			Type: c.Type,
-			Days: []settle.MeteredDay{of},
+			Days: []settle.MeteredDay{total},
 		})
 	}
 
-	sum := settle.Together(shown)[0]
+	sum := settle.CombinedEnergy(supported)[0]
 	for _, c := range group {
 		c.Case.Nominated = sum
 	}
@@ -303,45 +303,45 @@ func (s *settling) useOwnMeters(group []*claim) {
 	}
 }
 
-// shownIn returns what is shown of the plan in a settlement period.
-func (c *claim) shownIn(n int) flex.WattHours {
+// supportedIn returns what is shown of the plan in a settlement period.
+func (c *claim) supportedIn(n int) flex.WattHours {
 	at := n - c.Case.First
 	if c.nomination.stay != nil {
 		at = c.Case.Day.Period(n).Sub(flex.PeriodAt(c.Stay.From))
 	}
 
-	if at < 0 || at >= len(c.nomination.shown) {
+	if at < 0 || at >= len(c.nomination.supported) {
 		return 0
 	}
 
-	return c.nomination.shown[at]
+	return c.nomination.supported[at]
 }
 
 // addHomeUse tells the events of a group, which are settled at a boundary, what their assets used
 // on the days before, and on what days other assets of the site had events.
 func (s *settling) addHomeUse(group []*claim) {
-	var used []settle.Behind
+	var used []settle.AssetEnergy
 	var days []flex.Day
-	mine := map[flex.AssetID]bool{}
+	ownAssets := map[flex.AssetID]bool{}
 
 	for _, c := range group {
-		if !mine[c.AssetID] {
-			used = append(used, settle.Behind{
+		if !ownAssets[c.AssetID] {
+			used = append(used, settle.AssetEnergy{
 				Type: c.Type,
 				Days: s.used[c.used()],
 			})
 		}
-		mine[c.AssetID] = true
+		ownAssets[c.AssetID] = true
 	}
 
-	for id, held := range s.others[group[0].SiteID] {
-		if !mine[id] {
-			days = append(days, held...)
+	for id, assets := range s.others[group[0].SiteID] {
+		if !ownAssets[id] {
+			days = append(days, assets...)
 		}
 	}
 
 	days = append(days, s.otherPointDays(group)...)
-	together := settle.Together(used)
+	together := settle.CombinedEnergy(used)
 	for _, c := range group {
 		c.Case.Used, c.Case.EventDays = together, days
 	}

@@ -220,7 +220,7 @@ func (y *fixture) evening(day flex.Day, home float64, own, levels map[int]float6
 // A car is taken to be plugged in until the end of its client's schedule, but for a week at most.
 func TestPausedStay(t *testing.T) {
 	pause := flex.Day{Year: 2026, Month: time.January, Dom: 14}.Period(37).Span()
-	week := pause.To.Add(reward.PauseStayMost)
+	week := pause.To.Add(reward.PauseStayMax)
 
 	for _, c := range []struct{ until, want time.Time }{
 		{time.Time{}, pause.To.Add(12 * time.Hour)},

@@ -88,7 +88,7 @@ func TestReadings_AnyOrder(t *testing.T) {
 	}
 	compareSites(t, y, ids, day)
 
-	again := reward.Again{From: day, To: day}
+	again := reward.Resettlement{From: day, To: day}
 	if r, err := y.service.Repair(t.Context(), y.org, again); err != nil || r.Transactions != 0 || r.Events != int64(sites) || r.Sessions != int64(sites) {
 		t.Errorf("a repair of what is right: %+v, %v", r, err)
 	}
@@ -145,7 +145,7 @@ func TestRepair_BehindManyThatStay(t *testing.T) {
 
 	// A reading that the jobs were kept from.
 	y.exec(t, `UPDATE reading SET value = value - 100000 WHERE at = $1`, event.From.UnixMicro())
-	r, err := y.service.Repair(t.Context(), y.org, reward.Again{From: day, To: day})
+	r, err := y.service.Repair(t.Context(), y.org, reward.Resettlement{From: day, To: day})
 	if err != nil || r.Events != many || r.Transactions != 1 || r.Credited != 1 {
 		t.Errorf("%+v, %v; want one transaction of a penny", r, err)
 	}
@@ -164,7 +164,7 @@ func (y *fixture) untilIdle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sessions.Did+events.Did == 0 {
+		if sessions.Count+events.Count == 0 {
 			return
 		}
 	}

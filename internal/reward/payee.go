@@ -79,7 +79,8 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	}, nil
 }
 
-// digits returns the text without blanks and dashes, or nothing if other than digits is left.
+// digits returns the text without blanks and dashes. If anything but digits remains, it returns
+// an empty text.
 func digits(s string) string {
 	s = strings.NewReplacer(" ", "", "-", "", "\u2013", "").Replace(s)
 	if strings.Trim(s, "0123456789") != "" {
@@ -89,7 +90,7 @@ func digits(s string) string {
 	return s
 }
 
-// pack writes an account as it is kept under seal.
+// pack writes an account in the form that the store encrypts.
 func (a BankAccount) pack() []byte {
 	return []byte(strings.Join(
 		[]string{a.SortCode.Reveal(), a.Number.Reveal(), a.Name.Reveal()},
@@ -111,7 +112,7 @@ func unpack(b []byte) (BankAccount, error) {
 	}, nil
 }
 
-// number is what names the account, whoever it belongs to.
+// number identifies the account, whoever it belongs to: the sort code and the account number.
 func (a BankAccount) number() string {
 	return a.SortCode.Reveal() + a.Number.Reveal()
 }
@@ -119,11 +120,10 @@ func (a BankAccount) number() string {
 // endingDigits is how many digits of an account number are shown.
 const endingDigits = 4
 
-// LinkAccount stores the visitor's bank account in place of any other. A different account is
-// checked by the modulus tables, if there are any. It cancels the withdrawals that were not
-// exported to the bank yet, because they were requested, and perhaps approved, for the earlier
-// account. The user is notified, at the earlier e-mail address too. The same account again
-// changes nothing.
+// LinkAccount stores the visitor's bank account and replaces the one before it. A new account
+// is checked against the modulus tables, if there are any. Withdrawals that were not exported to
+// the bank yet are cancelled, because they were requested for the previous account. The user is
+// notified, at the previous e-mail address too. Linking the same account again changes nothing.
 func (s *Service) LinkAccount(
 	ctx context.Context,
 	v Visit,
@@ -145,12 +145,12 @@ func (s *Service) LinkAccount(
 		}
 
 		if before != nil {
-			opened, err := openAccount(tx, *before)
+			previous, err := openAccount(tx, *before)
 			if err != nil {
 				return err
 			}
 
-			if opened == a {
+			if previous == a {
 				return nil
 			}
 		}
@@ -170,7 +170,7 @@ func (s *Service) LinkAccount(
 			return err
 		}
 
-		voided, err := voidUnexported(
+		cancelled, err := voidUnexported(
 			ctx,
 			tx,
 			v.SiteID,
@@ -181,30 +181,30 @@ func (s *Service) LinkAccount(
 			return err
 		}
 
-		return s.notifyAccountLinked(ctx, tx, site, payee, voided)
+		return s.notifyAccountLinked(ctx, tx, site, payee, cancelled)
 	})
 }
 
 // openAccount reads a payee's account.
 func openAccount(tx *store.Tx, p store.Payee) (BankAccount, error) {
-	packed, err := tx.OpenPayee(p)
+	plaintext, err := tx.OpenPayee(p)
 	if err != nil {
 		return BankAccount{}, err
 	}
 
-	return unpack(packed)
+	return unpack(plaintext)
 }
 
-// accountChanged is the reason of a cancellation, as operators and users read it.
+// accountChanged is the reason for a cancellation. Operators and users read it.
 const accountChanged = "the bank account was changed before the payment was made"
 
-// voidUnexported cancels the site's withdrawals that are not given to the bank yet, and
-// returns what they came to.
+// voidUnexported cancels the site's withdrawals that were not exported to the bank yet. It
+// returns their sum.
 func voidUnexported(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-	by, why string,
+	by, reason string,
 ) (flex.Pence, error) {
 	ws, err := tx.LockUnexported(ctx, site)
 	if err != nil {
@@ -218,7 +218,7 @@ func voidUnexported(
 			w.ID,
 			ledger.Cancelled,
 			by,
-			why,
+			reason,
 		); err != nil {
 			return 0, err
 		}
@@ -229,13 +229,14 @@ func voidUnexported(
 	return sum, nil
 }
 
-// notifyAccountLinked tells the user that an account was linked.
+// notifyAccountLinked sends the user an e-mail about a newly linked account. It also goes to the
+// previous address, in case somebody else linked the account.
 func (s *Service) notifyAccountLinked(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.Site,
 	p store.Payee,
-	voided flex.Pence,
+	cancelled flex.Pence,
 ) error {
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
@@ -253,10 +254,10 @@ func (s *Service) notifyAccountLinked(
 		text += fmt.Sprintf("Nothing is paid to it before %s.\n", when(from))
 	}
 
-	if voided > 0 {
+	if cancelled > 0 {
 		text += fmt.Sprintf(
 			"Withdrawals of %s that had not been paid yet were cancelled. The money is in your balance.\n",
-			voided,
+			cancelled,
 		)
 	}
 

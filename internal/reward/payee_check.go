@@ -15,29 +15,29 @@ import (
 	"flexd/internal/store"
 )
 
-// What a check of the name on an account can say.
+// The results of a check of the name on an account.
 const (
 	NameMatch      = "match"
 	NameCloseMatch = "close_match" // with the account's name
 	NameNoMatch    = "no_match"
-	// nobody could tell: it is never taken for a match
+	// the hook gave no valid answer; this never counts as a match
 	NameUnavailable = "unavailable"
 )
 
-// Limits of asking.
+// Limits of name checks.
 const (
-	// for one question, from the first byte to the last
+	// for one request, from its first byte to the last one of the answer
 	NameCheckTime      = 10 * time.Second
 	NameCheckAnswerMax = 4 << 10 // bytes of an answer
-	// withdrawals that one call asks about
+	// withdrawals that one call checks
 	NameChecksAtOnce  = 500
 	nameSecretMin     = 16 // characters of the secret
 	nameSecretMax     = 256
 	overrideReasonMin = 10 // characters of a reason
 )
 
-// SetPayeeHook sets whom the organisation asks whether an account is in a user's name: an HTTPS
-// endpoint, and the secret that each request carries. A blank address asks nobody any more.
+// SetPayeeHook sets the HTTPS endpoint that checks whether an account is in a user's name, and
+// the secret that each request to it carries. An empty address ends the checks.
 func (s *Service) SetPayeeHook(
 	ctx context.Context,
 	org flex.OrgID,
@@ -83,29 +83,29 @@ func (s *Service) SetPayeeHook(
 	})
 }
 
-// nameQuestion is what a hook is asked, and all that it gets.
+// nameQuestion is the body of a request to a hook: all that it receives.
 type nameQuestion struct {
 	Name     string `json:"name"`
 	SortCode string `json:"sort_code"`
 	Number   string `json:"account_number"`
 }
 
-// nameAnswer is what a hook answers.
+// nameAnswer is the body of a hook's answer.
 type nameAnswer struct {
 	Result string `json:"result"`
 	Name   string `json:"name"`
 }
 
-// toCheck is a payment of which a hook is to be asked.
-type toCheck struct {
+// nameCheckRequest is a withdrawal whose account name a hook is to check.
+type nameCheckRequest struct {
 	hook    store.PayeeHook
 	w       store.Withdrawal
 	account BankAccount
 }
 
-// CheckName asks the organisation's hook whether the account of a withdrawal that waits to be
-// approved is in the name that the user gave, and keeps the answer with its time. It is nil if
-// the organisation has no hook.
+// CheckName asks the organisation's hook whether the account of a withdrawal is in the name that
+// the user gave, and stores the answer with its time. The withdrawal must wait for approval. The
+// result is nil if the organisation has no hook.
 func (s *Service) CheckName(
 	ctx context.Context,
 	org flex.OrgID,
@@ -114,52 +114,52 @@ func (s *Service) CheckName(
 	return s.checkName(ctx, org, id, true)
 }
 
-// checkName is CheckName; unless again is set, it asks only if the attempt has no answer yet.
+// checkName is CheckName. Without repeat it asks only if the attempt has no answer yet.
 func (s *Service) checkName(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.TransactionID,
-	again bool,
+	repeat bool,
 ) (*store.PayeeCheck, error) {
-	var todo *toCheck
+	var request *nameCheckRequest
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		todo, err = nameToCheck(ctx, tx, id, again)
+		request, err = nameCheckRequestFor(ctx, tx, id, repeat)
 		return err
 	})
-	if err != nil || todo == nil {
+	if err != nil || request == nil {
 		return nil, err
 	}
 
 	// No transaction is open while the hook is asked.
-	said := s.askName(ctx, todo)
-	answered := store.PayeeCheck{
+	answer := s.queryNameHook(ctx, request)
+	check := store.PayeeCheck{
 		WithdrawalID: id,
-		Attempt:      todo.w.Attempt,
-		SiteID:       todo.w.SiteID,
-		Verdict:      said.Result,
-		Name:         flex.Personal(said.Name),
+		Attempt:      request.w.Attempt,
+		SiteID:       request.w.SiteID,
+		Verdict:      answer.Result,
+		Name:         flex.Personal(answer.Name),
 	}
 
-	var kept store.PayeeCheck
+	var current store.PayeeCheck
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		kept, err = storeNameCheck(ctx, tx, todo.w, answered)
+		current, err = storeNameCheck(ctx, tx, request.w, check)
 		return err
 	})
 
-	return &kept, err
+	return &current, err
 }
 
-// storeNameCheck keeps what a check found, and returns the check that counts now: that nobody
-// could tell does not take a refusal back.
+// storeNameCheck stores the result of a check, and returns the check that is in force. An
+// unavailable hook does not replace an earlier mismatch.
 func storeNameCheck(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
 	c store.PayeeCheck,
 ) (store.PayeeCheck, error) {
-	// Another check of it may have ended in between.
+	// Another check of the same withdrawal may have ended while the hook was asked.
 	if _, err := tx.LockWithdrawal(ctx, w.ID); err != nil {
 		return c, err
 	}
@@ -169,8 +169,8 @@ func storeNameCheck(
 		return c, err
 	}
 
-	refused := before != nil && before.Verdict == NameNoMatch
-	if refused && c.Verdict == NameUnavailable {
+	mismatched := before != nil && before.Verdict == NameNoMatch
+	if mismatched && c.Verdict == NameUnavailable {
 		return *before, nil
 	}
 
@@ -179,13 +179,13 @@ func storeNameCheck(
 	return c, tx.PutPayeeCheck(ctx, c)
 }
 
-// nameToCheck reads what is to be asked; nil if nothing is.
-func nameToCheck(
+// nameCheckRequestFor reads what the hook is to be asked; nil if nothing needs a check.
+func nameCheckRequestFor(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.TransactionID,
-	again bool,
-) (*toCheck, error) {
+	repeat bool,
+) (*nameCheckRequest, error) {
 	hook, err := tx.PayeeHook(ctx)
 	if err != nil || hook == nil {
 		return nil, err
@@ -197,37 +197,37 @@ func nameToCheck(
 	}
 
 	before, err := tx.PayeeCheck(ctx, w)
-	known := before != nil && !again
-	if err != nil || known {
+	answered := before != nil && !repeat
+	if err != nil || answered {
 		return nil, err
 	}
 
-	pinned, err := tx.PinnedPayee(ctx, w)
-	if err != nil || pinned == nil {
+	fixedAccount, err := tx.PinnedPayee(ctx, w)
+	if err != nil || fixedAccount == nil {
 		return nil, err
 	}
 
-	packed, err := tx.OpenPinned(*pinned)
+	plaintext, err := tx.OpenPinned(*fixedAccount)
 	if err != nil {
 		return nil, err
 	}
 
-	account, err := unpack(packed)
+	account, err := unpack(plaintext)
 
-	return &toCheck{*hook, w, account}, err
+	return &nameCheckRequest{*hook, w, account}, err
 }
 
-// askName asks. Whatever is not a plain answer is unavailable.
-func (s *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
+// queryNameHook sends the request to the hook. Anything but a valid answer is unavailable.
+func (s *Service) queryNameHook(ctx context.Context, request *nameCheckRequest) nameAnswer {
 	unavailable := nameAnswer{Result: NameUnavailable}
 	if s.Web == nil {
 		return unavailable
 	}
 
 	body, err := json.Marshal(nameQuestion{
-		todo.account.Name.Reveal(),
-		todo.account.SortCode.Reveal(),
-		todo.account.Number.Reveal(),
+		request.account.Name.Reveal(),
+		request.account.SortCode.Reveal(),
+		request.account.Number.Reveal(),
 	})
 	if err != nil {
 		return unavailable
@@ -235,12 +235,12 @@ func (s *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 
 	header := map[string]string{
 		"Content-Type":  "application/json",
-		"Authorization": "Bearer " + todo.hook.Secret.Reveal(),
+		"Authorization": "Bearer " + request.hook.Secret.Reveal(),
 	}
 
 	a, err := s.Web.Do(ctx, egress.Request{
 		Method:    "POST",
-		URL:       todo.hook.URL,
+		URL:       request.hook.URL,
 		Header:    header,
 		Body:      body,
 		AnswerMax: NameCheckAnswerMax,
@@ -250,17 +250,17 @@ func (s *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 		return unavailable
 	}
 
-	var said nameAnswer
-	if err := json.Unmarshal(a.Body, &said); err != nil {
+	var answer nameAnswer
+	if err := json.Unmarshal(a.Body, &answer); err != nil {
 		return unavailable
 	}
 
-	return said.plain()
+	return answer.normalised()
 }
 
-// plain is the answer as it counts: one of the four results, and with a close match a name
-// that can be shown.
-func (a nameAnswer) plain() nameAnswer {
+// normalised returns one of the four results. A close match must come with a printable name;
+// otherwise it is unavailable.
+func (a nameAnswer) normalised() nameAnswer {
 	name := []rune(strings.Join(strings.Fields(a.Name), " "))
 	printable := !strings.ContainsFunc(string(name), func(r rune) bool {
 		return !unicode.IsPrint(r)
@@ -280,7 +280,7 @@ func (a nameAnswer) plain() nameAnswer {
 	return nameAnswer{Result: NameUnavailable}
 }
 
-// nameText says for an approver what is known of the name on an account.
+// nameText describes the state of the name check for an approver.
 func nameText(c *store.PayeeCheck) string {
 	if c == nil || c.Verdict == "" {
 		return "name not checked"
@@ -313,8 +313,8 @@ func nameText(c *store.PayeeCheck) string {
 	return "nobody could tell whose name it is, " + at + ": not a match"
 }
 
-// nameBeforeApproval asks about the name if there is no answer yet. An answer other than a
-// match stops this approval, so that the approver has seen it.
+// nameBeforeApproval checks the name if there is no answer yet. An uncertain answer stops this
+// approval, so that the approver reads it before approving again.
 func (s *Service) nameBeforeApproval(
 	ctx context.Context,
 	org flex.OrgID,
@@ -325,7 +325,7 @@ func (s *Service) nameBeforeApproval(
 		return err
 	}
 
-	// A match needs no second look; no match is refused where the approval is judged.
+	// A match needs no second approval. A mismatch is refused later, by checkNameApproval.
 	if c.Verdict == NameMatch || c.Verdict == NameNoMatch {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// payoutsMax is how many withdrawals are listed, and given to the bank, at once.
+// payoutsMax is the most withdrawals that are listed, or exported to the bank, at once.
 const payoutsMax = 50_000
 
 // Withdrawal is money that a user takes out.
@@ -32,7 +32,7 @@ type Payout struct {
 	// the last digits of the account number; empty if no account is fixed
 	Ending   string
 	LinkedAt time.Time // when the account was linked
-	// of the organisation to which the same account is linked
+	// number of the organisation's sites to which the same account is linked
 	Sites int
 	// a payment to this account was posted before, for this site
 	PaidBefore bool
@@ -41,17 +41,17 @@ type Payout struct {
 	Reference string
 	Note      string   // of its last move
 	Approvals []string // who approved it, while it waits for another
-	// of the site, as long as it is not given to the bank: without what it pays
+	// of the site, without this withdrawal; only until it is exported to the bank
 	Balance flex.Pence
 
-	// from when the account is paid, if that is still to come
+	// when payments to the account begin, if that is in the future
 	PaidFrom time.Time
-	// a second operator is needed, judged by this amount alone
+	// a second operator is needed for this amount by itself
 	NeedsTwo bool
 	Warnings []string
-	// what is known of the name on the account, before it is given to the bank
+	// state of the name check, until the withdrawal is exported to the bank
 	Name      string
-	NameKnown bool // whether it was asked for
+	NameKnown bool // whether the name was checked
 	Mismatch  bool // the name does not match, and no operator overrode that
 }
 
@@ -129,16 +129,16 @@ func payouts(
 	return ps, nil
 }
 
-// addName adds what is known of the name on the account.
+// addName adds the state of the name check.
 func (p *Payout) addName(check *store.PayeeCheck) {
 	p.Name, p.NameKnown = nameText(check), check.Verdict != ""
 	p.Mismatch = check.Verdict == NameNoMatch && check.OverriddenBy == ""
 }
 
-// youngEmail is how long approvers are warned of a changed e-mail address.
-const youngEmail = 30 * 24 * time.Hour
+// recentEmailChange is how long approvers are warned about a changed e-mail address.
+const recentEmailChange = 30 * 24 * time.Hour
 
-// warn says what an approver should look at.
+// warn lists what an approver should consider.
 func (p Payout) warn(now time.Time) []string {
 	var warnings []string
 	add := func(format string, args ...any) {
@@ -171,7 +171,7 @@ func (p Payout) warn(now time.Time) []string {
 		add("the first payment to this account")
 	}
 
-	if !p.EmailAt.IsZero() && now.Sub(p.EmailAt) < youngEmail {
+	if !p.EmailAt.IsZero() && now.Sub(p.EmailAt) < recentEmailChange {
 		add(
 			"the user's e-mail address was changed on %s",
 			p.EmailAt.UTC().Format("2006-01-02"),
@@ -181,9 +181,9 @@ func (p Payout) warn(now time.Time) []string {
 	return warnings
 }
 
-// Decide moves a withdrawal by an operator's decision: approved, rejected, cancelled, or
-// pending_approval for one that failed and is to be tried again. One that needs a second
-// operator stays pending_approval after the first.
+// Decide applies an operator's decision to a withdrawal: approved, rejected, cancelled, or
+// pending_approval to retry one that failed. If a second operator is needed, the withdrawal
+// stays pending_approval after the first approval.
 func (s *Service) Decide(
 	ctx context.Context,
 	org flex.OrgID,
@@ -205,7 +205,7 @@ func (s *Service) Decide(
 			w, err = s.approve(ctx, tx, id, by, note)
 
 		case ledger.PendingApproval:
-			w, err = s.tryAgain(ctx, tx, id, by, note)
+			w, err = s.retry(ctx, tx, id, by, note)
 
 		case ledger.Rejected, ledger.Cancelled:
 			w, _, err = s.move(ctx, tx, id, to, by, note)
@@ -224,14 +224,15 @@ func (s *Service) Decide(
 	return w, err
 }
 
-// approve counts an operator's approval, and moves the withdrawal if it is complete.
+// approve records an operator's approval. The withdrawal becomes approved when no other approval
+// is needed.
 func (s *Service) approve(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.TransactionID,
 	by, note string,
 ) (store.Withdrawal, error) {
-	// Two approvals at once must not both find room under the day's cap.
+	// Without the lock, two concurrent approvals could exceed the day's cap together.
 	if err := tx.LockOrg(ctx); err != nil {
 		return store.Withdrawal{}, err
 	}
@@ -271,19 +272,19 @@ func (s *Service) approve(
 	return tx.MoveWithdrawal(ctx, id, ledger.Approved, by, note)
 }
 
-// approval collects what an approval is judged by.
+// approval reads the facts that decide whether an approval is allowed.
 func approval(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
 	by string,
 ) (ledger.Approval, error) {
-	pinned, err := tx.PinnedPayee(ctx, w)
+	fixedAccount, err := tx.PinnedPayee(ctx, w)
 	var a ledger.Approval
 	if err != nil {
 		return a, err
 	}
-	if pinned == nil {
+	if fixedAccount == nil {
 		return a, flex.Fail(
 			flex.Conflict,
 			"no bank account is fixed for the withdrawal; reject it, and the user can ask again",
@@ -292,14 +293,14 @@ func approval(
 
 	a = ledger.Approval{
 		Amount:   w.Amount,
-		LinkedAt: pinned.LinkedAt,
+		LinkedAt: fixedAccount.LinkedAt,
 		By:       by,
 	}
 
 	a.Today, a.ToAccount, err = tx.ApprovedSince(
 		ctx,
 		flex.DayAt(tx.Now()).Start(),
-		pinned.Account,
+		fixedAccount.Account,
 	)
 	if err != nil {
 		return a, err
@@ -310,8 +311,8 @@ func approval(
 	return a, err
 }
 
-// tryAgain asks again for a withdrawal that failed, to the account that is linked now.
-func (s *Service) tryAgain(
+// retry requests a failed withdrawal again, to the account that is linked now.
+func (s *Service) retry(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.TransactionID,
@@ -322,8 +323,8 @@ func (s *Service) tryAgain(
 		return w, err
 	}
 
-	// As for a new withdrawal, nothing is taken back between the look at the balance and the
-	// posting.
+	// As for a new withdrawal, the lock prevents that a credit is reversed between the check of
+	// the balance and the posting.
 	if err := tx.ShareBooks(ctx); err != nil {
 		return w, err
 	}
@@ -350,20 +351,21 @@ func (s *Service) tryAgain(
 	return w, tx.PinPayee(ctx, w, *payee, ledger.Reference(w.ID, w.Attempt))
 }
 
-// notified are the recipients of the notice that a payment came back.
-type notified struct{ mails, without int }
+// noticeCount counts the notices that a payment came back: those sent, and the users without an
+// e-mail address.
+type noticeCount struct{ sent, noAddress int }
 
-// move takes a withdrawal on, and tells its user if the money came back: the bank account
-// is then forgotten, since it may be the wrong one.
+// move changes a withdrawal's status. If the money came back, the user is notified and the bank
+// account is deleted, since it may be wrong.
 func (s *Service) move(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.TransactionID,
 	to ledger.PaymentStatus,
 	by, note string,
-) (store.Withdrawal, notified, error) {
+) (store.Withdrawal, noticeCount, error) {
 	w, err := tx.MoveWithdrawal(ctx, id, to, by, note)
-	var t notified
+	var t noticeCount
 	if err != nil {
 		return w, t, err
 	}
@@ -371,34 +373,33 @@ func (s *Service) move(
 		return w, t, nil
 	}
 
-	voided, err := forgetAccount(ctx, tx, w, by)
+	cancelled, err := forgetAccount(ctx, tx, w, by)
 	if err != nil {
 		return w, t, err
 	}
 
-	t, err = s.notifyReturned(ctx, tx, w, voided)
+	t, err = s.notifyReturned(ctx, tx, w, cancelled)
 
 	return w, t, err
 }
 
-// accountDeleted is the reason of a cancellation, as operators and users read it.
+// accountDeleted is the reason for a cancellation. Operators and users read it.
 const accountDeleted = "the bank account was deleted, because a payment to it came back"
 
-// forgetAccount forgets the account that a payment went to, if it is still the user's. It
-// cancels the withdrawals to it that are not given to the bank yet, and returns what they came
-// to.
+// forgetAccount deletes the account that a payment went to, if it is still the linked one. It
+// cancels the withdrawals to it that were not exported to the bank yet, and returns their sum.
 func forgetAccount(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
 	by string,
 ) (flex.Pence, error) {
-	pinned, err := tx.PinnedPayee(ctx, w)
-	if err != nil || pinned == nil {
+	fixedAccount, err := tx.PinnedPayee(ctx, w)
+	if err != nil || fixedAccount == nil {
 		return 0, err
 	}
 
-	// Nobody asks for another withdrawal to it meanwhile.
+	// The lock prevents a new withdrawal to the account until this transaction ends.
 	_, err = tx.LockedSite(ctx, w.SiteID)
 	if flex.KindOf(err) == flex.NotFound {
 		return 0, nil // offboarded: the account is deleted already
@@ -407,27 +408,27 @@ func forgetAccount(
 		return 0, err
 	}
 
-	dropped, err := tx.DropPayee(ctx, w.SiteID, pinned.Account)
-	if err != nil || !dropped {
+	deleted, err := tx.DropPayee(ctx, w.SiteID, fixedAccount.Account)
+	if err != nil || !deleted {
 		return 0, err
 	}
 
 	return voidUnexported(ctx, tx, w.SiteID, by, accountDeleted)
 }
 
-// notifyReturned tells the user that a payment came back, and what was cancelled with it, with a
-// link to correct the account.
+// notifyReturned notifies the user of a returned payment and of the withdrawals that were
+// cancelled with it. The notice has a link to correct the account.
 func (s *Service) notifyReturned(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
-	voided flex.Pence,
-) (notified, error) {
+	cancelled flex.Pence,
+) (noticeCount, error) {
 	site, err := tx.Site(ctx, w.SiteID)
 	if flex.KindOf(err) == flex.NotFound {
-		return notified{without: 1}, nil // offboarded: there is nobody to tell
+		return noticeCount{noAddress: 1}, nil // offboarded: there is nobody to notify
 	}
-	var t notified
+	var t noticeCount
 	if err != nil {
 		return t, err
 	}
@@ -438,10 +439,10 @@ func (s *Service) notifyReturned(
 	}
 
 	text := fmt.Sprintf("Your withdrawal of %s could not be paid, and is back in your balance.\n", w.Amount)
-	if voided > 0 {
+	if cancelled > 0 {
 		text += fmt.Sprintf(
 			"Withdrawals of %s to the same bank account that had not been paid yet were cancelled. The money is in your balance.\n",
-			voided,
+			cancelled,
 		)
 	}
 
@@ -451,13 +452,13 @@ func (s *Service) notifyReturned(
 		link,
 	)
 
-	t.mails, err = notify(ctx, tx, site, notice{
+	t.sent, err = notify(ctx, tx, site, notice{
 		subject: "Your withdrawal could not be paid",
 		text:    text,
 	})
 
-	if t.mails == 0 {
-		t.without = 1
+	if t.sent == 0 {
+		t.noAddress = 1
 	}
 
 	return t, err

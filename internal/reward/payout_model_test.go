@@ -363,7 +363,7 @@ func (c *chain) result(t *testing.T, id flex.TransactionID, o bankfile.Outcome) 
 		reference = ledger.Reference(id, w.Attempt)
 	}
 	done, err := c.y.service.ImportBank(t.Context(), c.org, "ann", []bankfile.Result{{Where: "entry 1", Reference: reference, Outcome: o}}, false)
-	return done.Count(reward.TakenNew) == 1, nil, err
+	return done.Count(reward.VerdictNew) == 1, nil, err
 }
 
 func (c *chain) withdrawal(t *testing.T, id flex.TransactionID) (w store.Withdrawal, err error) {
@@ -376,7 +376,7 @@ func (c *chain) withdrawal(t *testing.T, id flex.TransactionID) (w store.Withdra
 
 // export makes a file, and holds it against what was approved.
 func (c *chain) export(t *testing.T, again bool) (bool, []string, error) {
-	f, err := c.y.service.Export(t.Context(), c.org, "ann", reward.ExportOptions{Again: again})
+	f, err := c.y.service.Export(t.Context(), c.org, "ann", reward.ExportOptions{Repeat: again})
 	var file []string
 	for _, p := range f.Payments {
 		key := fmt.Sprint(p.ID, p.Attempt)

@@ -38,7 +38,7 @@ func (y *fixture) decide(t *testing.T, w store.Withdrawal, to ledger.PaymentStat
 
 func (y *fixture) export(t *testing.T, again bool) reward.PaymentFile {
 	t.Helper()
-	f, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Again: again})
+	f, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Repeat: again})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,20 +347,20 @@ func TestMail_WaitsForARelay(t *testing.T) {
 	}
 
 	fail()
-	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 0 {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Count != 0 {
 		t.Errorf("without a relay: %+v %v", r, err)
 	}
 	var text string
 	y.service.BaseURL = "https://flexd.example.com"
 	y.service.Mail = func(_ context.Context, _ flex.Personal, _, s string) error { text += s; return nil }
-	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 2 || !regexp.MustCompile(`\nhttps://flexd\.example\.com/balance/\S+\n`).MatchString(text) {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Count != 2 || !regexp.MustCompile(`\nhttps://flexd\.example\.com/balance/\S+\n`).MatchString(text) {
 		t.Errorf("with a relay: %+v %v\n%s", r, err, text)
 	}
 
 	y.service.Mail = nil
 	fail()
 	y.now = y.now.Add(reward.MailLinkLife + time.Second)
-	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 2 {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Count != 2 {
 		t.Errorf("given up: %+v %v", r, err)
 	}
 }
@@ -377,7 +377,7 @@ func TestOpen_FixesOlderAccounts(t *testing.T) {
 		}
 		y.exec(t, `DELETE FROM withdrawal_payee`)
 		y.exec(t, `UPDATE payee SET account = NULL, ending = '67'`)
-		if f := y.export(t, false); len(f.Payments) != 0 || len(f.Kept) != 1 || !strings.Contains(f.Kept[0], "no bank account is fixed") {
+		if f := y.export(t, false); len(f.Payments) != 0 || len(f.LeftOut) != 1 || !strings.Contains(f.LeftOut[0], "no bank account is fixed") {
 			t.Errorf("without an account: %+v", f)
 		}
 

@@ -73,7 +73,7 @@ func (h *home) unchanged(before []store.Run, said, change string) {
 			h.t.Errorf("%s: as known at %s %d events, %s; before %d, %s", change, was.KnownAt, run.Events, run.Hash, was.Events, was.Hash)
 		}
 	}
-	r, err := h.service.Repair(h.t.Context(), h.org, reward.Again{From: h.monday, To: h.monday})
+	r, err := h.service.Repair(h.t.Context(), h.org, reward.Resettlement{From: h.monday, To: h.monday})
 	if now := h.said(); err != nil || r.Transactions != 0 || !strings.HasPrefix(now, said) {
 		h.t.Errorf("%s: a repair %+v, %v; %s, before %s", change, r, err, now, said)
 	}

@@ -358,7 +358,7 @@ func (h *home) took(a flex.AssetID, from time.Time, kwh ...float64) {
 	h.now = later(h.now, from.Add(3*time.Hour))
 	for i, e := range kwh {
 		span := flex.Span{From: from.Add(time.Duration(i) * flex.HalfHour), To: from.Add(time.Duration(i+1) * flex.HalfHour)}
-		h.given(reading.Given{Label: flex.ChargerEnergy, Span: span, Value: e})
+		h.given(reading.Input{Label: flex.ChargerEnergy, Span: span, Value: e})
 	}
 }
 

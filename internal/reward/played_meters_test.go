@@ -21,17 +21,17 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 	cases := []struct {
 		name    string
 		release string // what is held back is released: "all" as of a new meter, "fits" as readings, or not at all
-		read    func(w *watch) (rs []reading.Given)
+		read    func(w *watch) (rs []reading.Input)
 		want    string
 	}{
-		{"the new one a minute after the old one, held back", "", func(w *watch) []reading.Given { return w.both(import0, 1, 1, old, next) }, "14p"},
+		{"the new one a minute after the old one, held back", "", func(w *watch) []reading.Input { return w.both(import0, 1, 1, old, next) }, "14p"},
 
-		{"the new one 12 minutes after the old one, released", "all", func(w *watch) []reading.Given { return w.both(import0, 1, 12, old, next) }, "0p"},
-		{"at the same minutes", "", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "14p"},
-		{"at the same minutes, released", "all", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "0p"},
-		{"the old one by a little more, at the same minutes", "", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, counts(1000.4)) }, "14p"},
-		{"by a little more, 12 minutes after, on the Monday", "", func(w *watch) []reading.Given { return w.both(import0, 0, 12, old, counts(1000.4)) }, "14p"},
-		{"by a little less, 12 minutes after, on the Monday", "all", func(w *watch) []reading.Given { return w.both(import0, 0, 12, old, counts(999.6)) }, "14p"},
+		{"the new one 12 minutes after the old one, released", "all", func(w *watch) []reading.Input { return w.both(import0, 1, 12, old, next) }, "0p"},
+		{"at the same minutes", "", func(w *watch) []reading.Input { return w.both(import0, 1, 0, old, next) }, "14p"},
+		{"at the same minutes, released", "all", func(w *watch) []reading.Input { return w.both(import0, 1, 0, old, next) }, "0p"},
+		{"the old one by a little more, at the same minutes", "", func(w *watch) []reading.Input { return w.both(import0, 1, 0, old, counts(1000.4)) }, "14p"},
+		{"by a little more, 12 minutes after, on the Monday", "", func(w *watch) []reading.Input { return w.both(import0, 0, 12, old, counts(1000.4)) }, "14p"},
+		{"by a little less, 12 minutes after, on the Monday", "all", func(w *watch) []reading.Input { return w.both(import0, 0, 12, old, counts(999.6)) }, "14p"},
 	}
 
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -64,7 +64,7 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 
 // both has the old meter read all the time, and the new one beside it so many minutes later
 // from a day on.
-func (w *watch) both(label flex.Label, since, minutes int, old, next meter) (rs []reading.Given) {
+func (w *watch) both(label flex.Label, since, minutes int, old, next meter) (rs []reading.Input) {
 	for back := homeDays; back >= 0; back-- {
 		for n := range 4 {
 			rs = append(rs, w.mark(w.asset, label, back, n, 0, old(back, n, 0)))
@@ -77,9 +77,9 @@ func (w *watch) both(label flex.Label, since, minutes int, old, next meter) (rs 
 }
 
 // take sends readings, and releases what is held back, the oldest first.
-func (w *watch) take(rs []reading.Given, release string) {
+func (w *watch) take(rs []reading.Input, release string) {
 	w.t.Helper()
-	if _, err := w.intake.Take(w.t.Context(), w.org, rs); err != nil {
+	if _, err := w.intake.Store(w.t.Context(), w.org, rs); err != nil {
 		w.t.Fatal(err)
 	}
 
@@ -199,7 +199,7 @@ func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 				}
 				old, next := charged(1118), charged(tt.next-2*float64(tt.halfHours)-2*float64(tt.minutes)/30)
 
-				var rs []reading.Given
+				var rs []reading.Input
 				for n := range 4 {
 					m := old
 					if n > tt.halfHours || n == tt.halfHours && tt.minutes == 0 {

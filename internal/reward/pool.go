@@ -86,9 +86,9 @@ func joinSpans(events []store.FlexEvent) []flex.Span {
 
 // caseOf makes the event a case, as far as it goes without its readings.
 func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
-	terms := b.terms.on(e.Day)
+	terms := b.terms.forDay(e.Day)
 	c := &settle.Case{
-		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: intendedUntilGone(e), Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
+		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: intendedUntilRemoval(e), Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
 		Rule: terms.rule, Terms: terms.settle,
 		// as long as nothing was read
 		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset,
@@ -105,22 +105,22 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	return c
 }
 
-// intendedUntilGone is what an event was to move in each half-hour, in proportion to the time
+// intendedUntilRemoval is what an event was to move in each half-hour, in proportion to the time
 // before its asset was taken away.
-func intendedUntilGone(e *store.FlexEvent) []flex.WattHours {
+func intendedUntilRemoval(e *store.FlexEvent) []flex.WattHours {
 	if !e.AssetLeft || e.GoneAt.IsZero() {
 		return e.Meant
 	}
 
-	meant := make([]flex.WattHours, len(e.Meant))
+	intended := make([]flex.WattHours, len(e.Meant))
 	for i, wh := range e.Meant {
 		p := e.Day.Period(e.First + i)
-		there := min(max(e.GoneAt.Sub(p.Start()), 0), flex.HalfHour)
-		meant[i] = wh * flex.WattHours(there/time.Second) /
+		present := min(max(e.GoneAt.Sub(p.Start()), 0), flex.HalfHour)
+		intended[i] = wh * flex.WattHours(present/time.Second) /
 			flex.WattHours(flex.HalfHour/time.Second)
 	}
 
-	return meant
+	return intended
 }
 
 // sourcesOf notes on a result where each half-hour's price is from.
@@ -215,7 +215,7 @@ func settleEvents(
 		return nil, fmt.Errorf("read how events became final: %w", err)
 	}
 
-	s.takeProductBaselines()
+	s.useProductBaselines()
 	for _, c := range s.claims {
 		s.need(c.Case)
 	}
@@ -247,14 +247,14 @@ func settleEvents(
 	return s.outcomes(known)
 }
 
-// takeProductBaselines has the events of a site's day settled by the baseline of the product
+// useProductBaselines has the events of a site's day settled by the baseline of the product
 // that an instruction carried out in it, in place of the terms'.
-func (s *settling) takeProductBaselines() {
+func (s *settling) useProductBaselines() {
 	parts := map[siteDay][]settle.Instructed{}
 	for _, c := range s.claims {
 		if len(c.Case.Instructed) > 0 {
-			of := siteDay{c.SiteID, c.Case.Day}
-			parts[of] = append(parts[of], c.Case.Instructed...)
+			key := siteDay{c.SiteID, c.Case.Day}
+			parts[key] = append(parts[key], c.Case.Instructed...)
 		}
 	}
 
@@ -371,9 +371,9 @@ func (s *settling) datePowers(
 	tx *store.Tx,
 	assets []flex.AssetID,
 ) error {
-	dated, err := tx.PowersDatedBack(ctx, assets, s.basis.knownAt)
+	corrected, err := tx.PowersDatedBack(ctx, assets, s.basis.knownAt)
 	for _, c := range s.claims {
-		if power := dated[c.AssetID].On(c.Span.From); power != nil {
+		if power := corrected[c.AssetID].On(c.Span.From); power != nil {
 			c.Power = *power
 			c.Most = settle.MostMoved(
 				c.Power.OrDefault(),
@@ -404,10 +404,10 @@ func (s *settling) otherPointDays(group []*claim) []flex.Day {
 	}
 
 	var days []flex.Day
-	looked := flex.Span{From: s.oldest.Start(), To: group[0].Case.Day.Start()}
+	span := flex.Span{From: s.oldest.Start(), To: group[0].Case.Day.Start()}
 	for _, p := range points {
 		if !own[p.MPAN] {
-			days = append(days, daysOf(p.Within(looked))...)
+			days = append(days, daysOf(p.Within(span))...)
 		}
 	}
 
@@ -434,7 +434,7 @@ func (s *settling) ownLimits(c *claim) settle.Limiter {
 // half-hour of the events settled together is known there; else the asset's own, as the best
 // that there is.
 func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
-	given, err := s.readBoundaries(ctx, tx)
+	complete, err := s.readBoundaries(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -447,7 +447,7 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 	}
 
 	for _, c := range s.claims {
-		if !given[c] {
+		if !complete[c] {
 			c.limits = s.ownLimits(c)
 			own.claims[c.meter] = append(own.claims[c.meter], c)
 			own.devices[c.meter] = []flex.AssetID{c.AssetID}
@@ -465,15 +465,15 @@ func (s *settling) readBoundaries(
 	ctx context.Context,
 	tx *store.Tx,
 ) (map[*claim]bool, error) {
-	shared := map[meterKey][]*claim{}
+	byMeter := map[meterKey][]*claim{}
 	var sites []flex.SiteID
 
 	for _, c := range s.claims {
 		if key := (meterKey{site: c.SiteID}); !c.ownMeter() {
-			if shared[key] == nil {
+			if byMeter[key] == nil {
 				sites = append(sites, c.SiteID)
 			}
-			shared[key] = append(shared[key], c)
+			byMeter[key] = append(byMeter[key], c)
 		}
 	}
 
@@ -493,11 +493,11 @@ func (s *settling) readBoundaries(
 	boundaries := meters{
 		settling: s,
 		by:       settle.Boundary,
-		claims:   shared,
+		claims:   byMeter,
 		devices:  map[meterKey][]flex.AssetID{},
 	}
 
-	for key := range shared {
+	for key := range byMeter {
 		boundaries.devices[key] = assets[key.site]
 	}
 
@@ -535,18 +535,18 @@ func shareWithGroup(group []*claim) {
 	}
 
 	var prices []flex.PricedPeriod
-	nominated := settle.MeteredDay{Day: group[0].Case.Day}
+	total := settle.MeteredDay{Day: group[0].Case.Day}
 
 	for _, c := range group {
 		prices = append(prices, c.Prices...)
 		for i, wh := range c.FlexEvent.Nominated {
-			planned, _ := nominated.At(c.Case.First + i)
-			nominated.Set(c.Case.First+i, planned+wh)
+			planned, _ := total.At(c.Case.First + i)
+			total.Set(c.Case.First+i, planned+wh)
 		}
 	}
 
 	for _, c := range group {
-		c.Prices, c.Case.Nominated = prices, nominated
+		c.Prices, c.Case.Nominated = prices, total
 		for _, o := range group {
 			if o != c {
 				c.Others = append(c.Others, settle.EventPart{

@@ -71,7 +71,7 @@ func (d *ownMeters) subtractFromBoundary() error {
 		}
 
 		for _, b := range d.boundary {
-			b.Apart = append(b.Apart, deviations...)
+			b.SettledElsewhere = append(b.SettledElsewhere, deviations...)
 		}
 	}
 
@@ -96,23 +96,23 @@ func (d *ownMeters) subtractChargers() error {
 		return err
 	}
 
-	given := map[periodDirection]flex.WattHours{}
+	discharged := map[periodDirection]flex.WattHours{}
 	for _, v := range chargers {
-		given[v.key()] += v.size()
+		discharged[v.key()] += v.size()
 	}
 
 	before := map[periodDirection]flex.WattHours{} // deviations of the cars that come before, by id
 	for _, v := range cars {
 		key := v.key()
 		own := v.size()
-		counted := own - beyondChargers(before[key], own, given[key])
+		counted := own - beyondChargers(before[key], own, discharged[key])
 		before[key] += own
 		if key.less {
 			counted = -counted
 		}
 
 		if counted != 0 {
-			v.claim.Apart = append(v.claim.Apart, settle.Apart{Period: v.Period, Flex: counted, Known: true})
+			v.claim.SettledElsewhere = append(v.claim.SettledElsewhere, settle.SettledElsewhere{Period: v.Period, Flex: counted, Known: true})
 		}
 	}
 
@@ -122,7 +122,7 @@ func (d *ownMeters) subtractChargers() error {
 // meterDeviation is the deviation of an asset's own meter in a half-hour of an event.
 type meterDeviation struct {
 	claim *claim
-	settle.Apart
+	settle.SettledElsewhere
 }
 
 // periodDirection is a half-hour and a direction in it.

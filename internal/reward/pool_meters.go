@@ -26,13 +26,13 @@ func (m *meters) read(
 	ctx context.Context,
 	tx *store.Tx,
 ) (map[*claim]bool, error) {
-	given := map[*claim]bool{}
-	of := map[flex.AssetID][]meterKey{}
+	seenClaims := map[*claim]bool{}
+	byAsset := map[flex.AssetID][]meterKey{}
 	days := map[flex.Day]bool{}
 
 	for key, claims := range m.claims {
 		for _, id := range m.devices[key] {
-			of[id] = append(of[id], key)
+			byAsset[id] = append(byAsset[id], key)
 		}
 
 		for _, c := range claims {
@@ -40,9 +40,9 @@ func (m *meters) read(
 		}
 	}
 
-	readings, err := m.readings(ctx, tx, of, days)
+	readings, err := m.readings(ctx, tx, byAsset, days)
 	if err != nil || len(readings) == 0 {
-		return given, err
+		return seenClaims, err
 	}
 
 	eventDays, err := m.eventDays(ctx, tx, readings)
@@ -51,10 +51,10 @@ func (m *meters) read(
 	}
 
 	for key, rs := range readings {
-		m.addReadings(key, rs, eventDays(key), given)
+		m.addReadings(key, rs, eventDays(key), seenClaims)
 	}
 
-	return given, nil
+	return seenClaims, nil
 }
 
 // readings reads the events' own days, and the days before of the meters that have readings on
@@ -62,7 +62,7 @@ func (m *meters) read(
 func (m *meters) readings(
 	ctx context.Context,
 	tx *store.Tx,
-	of map[flex.AssetID][]meterKey,
+	byAsset map[flex.AssetID][]meterKey,
 	days map[flex.Day]bool,
 ) (map[meterKey][]flex.Reading, error) {
 	q := store.ReadingQuery{
@@ -72,14 +72,14 @@ func (m *meters) readings(
 		KnownAt: m.basis.knownAt,
 	}
 
-	q.Assets = slices.Collect(maps.Keys(of))
+	q.Assets = slices.Collect(maps.Keys(byAsset))
 	q.Days = slices.SortedFunc(maps.Keys(days), compareDays)
 	rs, err := tx.Readings(ctx, q)
 	if err != nil || len(rs) == 0 {
 		return nil, err
 	}
 
-	more, err := m.before(ctx, tx, q, rs, days, of)
+	more, err := m.before(ctx, tx, q, rs, days, byAsset)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (m *meters) readings(
 	readings := map[meterKey][]flex.Reading{}
 	for _, part := range [][]flex.Reading{rs, more} {
 		for i := range part {
-			for _, key := range of[part[i].AssetID] {
+			for _, key := range byAsset[part[i].AssetID] {
 				readings[key] = append(readings[key], part[i])
 			}
 		}
@@ -99,11 +99,11 @@ func (m *meters) readings(
 // before reads the days before the events' own, for the devices and labels that have readings
 // on the events' days.
 func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery, rs []flex.Reading, own map[flex.Day]bool,
-	of map[flex.AssetID][]meterKey) ([]flex.Reading, error) {
+	byAsset map[flex.AssetID][]meterKey) ([]flex.Reading, error) {
 	labels, read := map[flex.Label]bool{}, map[meterKey]bool{}
 	for i := range rs {
 		labels[rs[i].Label] = true
-		for _, key := range of[rs[i].AssetID] {
+		for _, key := range byAsset[rs[i].AssetID] {
 			read[key] = true
 		}
 	}
@@ -118,7 +118,7 @@ func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery,
 		return !labels[l]
 	})
 	q.Assets = slices.DeleteFunc(slices.Clone(q.Assets), func(id flex.AssetID) bool {
-		return !slices.ContainsFunc(of[id], func(key meterKey) bool {
+		return !slices.ContainsFunc(byAsset[id], func(key meterKey) bool {
 			return read[key]
 		})
 	})
@@ -155,7 +155,7 @@ func (m *meters) addReadings(
 	key meterKey,
 	rs []flex.Reading,
 	eventDays []flex.Day,
-	given map[*claim]bool,
+	complete map[*claim]bool,
 ) {
 	claims := m.claims[key]
 	limits := claims[0].limits
@@ -189,7 +189,7 @@ func (m *meters) addReadings(
 		for _, c := range group {
 			c.meteredAs(first)
 			c.meter, c.limits = key, limits
-			given[c] = true
+			complete[c] = true
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // addPrices gives a case the prices of its half-hours. A posted amount is not taken back
-// leftOutReasons prices are missing. A flexd that took the organisation in may lack them: such a case
+// leftOutText prices are missing. A flexd that took the organisation in may lack them: such a case
 // waits, and is not final.
 func (b *basis) addPrices(c *settle.Case, e *store.FlexEvent) {
 	for n := e.First; n <= e.Last; n++ {

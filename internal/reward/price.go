@@ -38,17 +38,17 @@ func EventPrices(
 	}
 
 	var ids []flex.PublicationID
-	of := map[flex.FlexEventID][]EventPrice{}
+	byEvent := map[flex.FlexEventID][]EventPrice{}
 
 	for _, r := range results {
 		for _, p := range r.Periods {
-			of[r.Event] = addInstructed(of[r.Event], p.Instruction)
+			byEvent[r.Event] = addInstructed(byEvent[r.Event], p.Instruction)
 			if p.Publication.IsZero() {
 				continue
 			}
 
 			ids = append(ids, p.Publication)
-			of[r.Event] = addPrice(of[r.Event], EventPrice{
+			byEvent[r.Event] = addPrice(byEvent[r.Event], EventPrice{
 				Source:      p.Source,
 				Publication: p.Publication,
 				Role:        roleOf(selection, p.Source, r.Day.Period(p.Period).Start()),
@@ -56,22 +56,22 @@ func EventPrices(
 		}
 	}
 
-	published, err := tx.PublicationsByID(ctx, ids)
+	publications, err := tx.PublicationsByID(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 
-	for _, prices := range of {
+	for _, prices := range byEvent {
 		for i := range prices {
 			if !prices[i].Instruction.IsZero() {
 				continue
 			}
-			p := published[prices[i].Publication]
+			p := publications[prices[i].Publication]
 			prices[i].PublishedAt, prices[i].ImportedAt = p.PublishedAt, p.FetchedAt
 		}
 	}
 
-	return of, instructedAt(ctx, tx, of)
+	return byEvent, instructedAt(ctx, tx, byEvent)
 }
 
 // addInstructed counts a half-hour that an instruction pays for, if one does.
@@ -94,24 +94,24 @@ func addInstructed(
 func instructedAt(
 	ctx context.Context,
 	tx *store.Tx,
-	of map[flex.FlexEventID][]EventPrice,
+	byEvent map[flex.FlexEventID][]EventPrice,
 ) error {
-	made := map[flex.InstructionID]time.Time{}
-	for _, prices := range of {
+	madeAt := map[flex.InstructionID]time.Time{}
+	for _, prices := range byEvent {
 		for i := range prices {
 			id := prices[i].Instruction
 			if id.IsZero() {
 				continue
 			}
 
-			at, known := made[id]
+			at, known := madeAt[id]
 			if !known {
 				in, err := tx.Instruction(ctx, id)
 				if err != nil {
 					return err
 				}
 				at = in.MadeAt
-				made[id] = at
+				madeAt[id] = at
 			}
 
 			prices[i].PublishedAt, prices[i].ImportedAt = at, at
@@ -164,13 +164,13 @@ func pricesOf(
 			ids = append(ids, e.ID)
 		}
 
-		settled, err := tx.PostedSettlements(ctx, ids)
+		settlements, err := tx.PostedSettlements(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
 
 		newest := map[flex.FlexEventID]*settle.Result{}
-		for _, s := range settled { // an event's versions in their order
+		for _, s := range settlements { // an event's versions in their order
 			newest[s.Event] = s.Result
 		}
 

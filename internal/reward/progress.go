@@ -99,14 +99,14 @@ func expectedOn(
 	w store.Withdrawal,
 	settings flex.PayoutSettings,
 ) (flex.Day, error) {
-	pinned, err := tx.PinnedPayee(ctx, w)
+	fixedAccount, err := tx.PinnedPayee(ctx, w)
 	if err != nil {
 		return flex.Day{}, err
 	}
 
 	from := tx.Now()
-	if pinned != nil && pinned.Message != "" && w.Status == ledger.Processing {
-		file, err := tx.PaymentFileOf(ctx, pinned.Message)
+	if fixedAccount != nil && fixedAccount.Message != "" && w.Status == ledger.Processing {
+		file, err := tx.PaymentFileOf(ctx, fixedAccount.Message)
 		if err != nil {
 			return flex.Day{}, err
 		}
@@ -115,8 +115,8 @@ func expectedOn(
 		}
 	}
 
-	if pinned != nil {
-		free := payoutTerms(settings).PaidFrom(pinned.LinkedAt)
+	if fixedAccount != nil {
+		free := payoutTerms(settings).PaidFrom(fixedAccount.LinkedAt)
 		if free.After(from) {
 			from = free
 		}

@@ -275,7 +275,7 @@ func (q *quarter) again() {
 	var runs [2]store.Run
 	var results [2][]byte
 	for i := range runs {
-		run, err := q.service.SettleAgain(ctx, q.org, reward.Again{From: flex.DayAt(q.spans[0].From), To: flex.DayAt(q.now)})
+		run, err := q.service.Resettle(ctx, q.org, reward.Resettlement{From: flex.DayAt(q.spans[0].From), To: flex.DayAt(q.now)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// Repaired is what a repair looked at, and what it posted.
-type Repaired struct {
+// RepairResult is what a repair checked and posted.
+type RepairResult struct {
 	Events       int64
 	Sessions     int64
 	Transactions int // posted
@@ -23,9 +23,9 @@ type Repaired struct {
 func (s *Service) Repair(
 	ctx context.Context,
 	org flex.OrgID,
-	a Again,
-) (Repaired, error) {
-	var r Repaired
+	a Resettlement,
+) (RepairResult, error) {
+	var r RepairResult
 	if !a.KnownAt.IsZero() {
 		return r, flex.Fail(
 			flex.Invalid,
@@ -59,14 +59,14 @@ func (s *Service) Repair(
 	}
 
 	// What was posted is counted whether or not all could be settled.
-	failed := s.settleAllDue(ctx, org, r)
+	settleErr := s.settleAllDue(ctx, org, r)
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		after, now, err := tx.Rewarded(ctx)
 		r.Transactions, r.Credited = after-before, now-sum
 		return err
 	})
 
-	return r, errors.Join(failed, err)
+	return r, errors.Join(settleErr, err)
 }
 
 // settleAllDue settles until nothing is due any more: what fails is put off. A run that
@@ -75,7 +75,7 @@ func (s *Service) Repair(
 func (s *Service) settleAllDue(
 	ctx context.Context,
 	org flex.OrgID,
-	marked Repaired,
+	marked RepairResult,
 ) error {
 	var failed error // of the latest run
 	for idle := (marked.Events+marked.Sessions)/dueMax + 1; idle > 0; {
@@ -87,12 +87,12 @@ func (s *Service) settleAllDue(
 
 		sessions, err := sessionQueue.Run(ctx, s.DB, org)
 		failed = errors.Join(failed, err)
-		did, more := events.Did+sessions.Did, events.More || sessions.More
-		if worker.EndsRun(ctx, err) || did == 0 && !more {
+		done, more := events.Count+sessions.Count, events.More || sessions.More
+		if worker.EndsRun(ctx, err) || done == 0 && !more {
 			return failed
 		}
 
-		if did == 0 {
+		if done == 0 {
 			idle--
 		}
 	}

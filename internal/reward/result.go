@@ -53,8 +53,8 @@ func (r PaymentResult) check(w store.Withdrawal) error {
 
 	// The file of the first attempt, read again, would give the money back while the bank pays
 	// the second.
-	unnamed := r.Attempt == 0 && w.Attempt > 1
-	if unnamed && r.Status == ledger.Failed && w.Status != ledger.Failed {
+	noAttempt := r.Attempt == 0 && w.Attempt > 1
+	if noAttempt && r.Status == ledger.Failed && w.Status != ledger.Failed {
 		return flex.Fail(
 			flex.Conflict,
 			"withdrawal %s was tried again, and is at attempt %d: say in the column attempt which one failed",
@@ -102,11 +102,11 @@ func (s *Service) importResults(
 	results []PaymentResult,
 	dry bool,
 ) (Imported, error) {
-	var done Imported
+	var outcome Imported
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		done = Imported{Results: len(results)}
+		outcome = Imported{Results: len(results)}
 		for i, r := range results {
-			if err := s.applyResult(ctx, tx, r, by, &done); err != nil {
+			if err := s.applyResult(ctx, tx, r, by, &outcome); err != nil {
 				return fmt.Errorf("result %d: %w", i+1, err)
 			}
 		}
@@ -120,7 +120,7 @@ func (s *Service) importResults(
 		err = nil
 	}
 
-	return done, err
+	return outcome, err
 }
 
 // applyResult counts one result.
@@ -129,7 +129,7 @@ func (s *Service) applyResult(
 	tx *store.Tx,
 	r PaymentResult,
 	by string,
-	done *Imported,
+	outcome *Imported,
 ) error {
 	switch r.Status {
 	case ledger.Posted, ledger.Failed, ledger.Returned:
@@ -159,9 +159,9 @@ func (s *Service) applyResult(
 		return fmt.Errorf("withdrawal %s: %w", r.ID, err)
 	}
 
-	done.Moved++
-	done.Mails += t.mails
-	done.WithoutEmail += t.without
+	outcome.Moved++
+	outcome.Mails += t.sent
+	outcome.WithoutEmail += t.noAddress
 
 	return nil
 }

@@ -38,7 +38,7 @@ func TestImport_AtOnce(t *testing.T) {
 						var b reward.BankImport
 						b, err = y.service.ImportBank(ctx, y.org, "ann", []bankfile.Result{bankSays(f.Payments[0].Reference, bankfile.Paid, 1000)}, false)
 						done = b.Imported
-						if n := b.Count(reward.TakenRefused); n > 0 {
+						if n := b.Count(reward.VerdictRefused); n > 0 {
 							t.Errorf("%d results are refused", n)
 						}
 					}

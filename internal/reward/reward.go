@@ -70,7 +70,7 @@ func withdrawalInfo(
 		return info, err
 	}
 
-	info.Terms, info.Earned = terms.on(flex.DayAt(tx.Now())).withdrawal, earned
+	info.Terms, info.Earned = terms.forDay(flex.DayAt(tx.Now())).withdrawal, earned
 	info.Eligibility = info.Terms.Eligibility(balance, first, tx.Now())
 
 	return info, nil

@@ -161,7 +161,7 @@ func (y *fixture) round(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Did == 0 {
+		if r.Count == 0 {
 			return
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Service) PreviewSelection(
 	by string,
 ) (Selection, error) {
 	var err error
-	ids, err = selected(ids)
+	ids, err = uniqueIDs(ids)
 	var sel Selection
 	if err != nil {
 		return sel, err
@@ -79,7 +79,7 @@ func (s *Service) ApproveSelection(
 	by string,
 ) (Selection, error) {
 	var err error
-	ids, err = selected(ids)
+	ids, err = uniqueIDs(ids)
 	var sel Selection
 	if err != nil {
 		return sel, err
@@ -122,31 +122,31 @@ func (s *Service) ApproveSelection(
 	return sel, nil
 }
 
-// selected checks a selection's size, and takes out what is in it twice.
-func selected(ids []flex.TransactionID) ([]flex.TransactionID, error) {
-	seen := make(map[flex.TransactionID]bool, len(ids))
-	var once []flex.TransactionID
+// uniqueIDs checks a selection's size, and takes out what is in it twice.
+func uniqueIDs(ids []flex.TransactionID) ([]flex.TransactionID, error) {
+	known := make(map[flex.TransactionID]bool, len(ids))
+	var unique []flex.TransactionID
 	for _, id := range ids {
-		if !seen[id] {
-			once = append(once, id)
+		if !known[id] {
+			unique = append(unique, id)
 		}
 
-		seen[id] = true
+		known[id] = true
 	}
 
-	if len(once) == 0 {
+	if len(unique) == 0 {
 		return nil, flex.Fail(flex.Invalid, "no withdrawal is selected")
 	}
-	if len(once) > SelectionMax {
+	if len(unique) > SelectionMax {
 		return nil, flex.Fail(
 			flex.Invalid,
 			"%d withdrawals are selected, and %d are approved at once",
-			len(once),
+			len(unique),
 			SelectionMax,
 		)
 	}
 
-	return once, nil
+	return unique, nil
 }
 
 // add counts an approval, or why there is none. A failure that no rule made ends the selection.
@@ -162,13 +162,13 @@ func (sel *Selection) add(
 		Status: w.Status,
 	}
 
-	why, isRefused := flex.Refusal(err)
+	reason, isRefused := flex.Refusal(err)
 
 	switch {
 	case err == nil:
 		sel.Possible++
 		sel.Sum += w.Amount
-	case !isRefused, why.Kind == flex.Internal:
+	case !isRefused, reason.Kind == flex.Internal:
 		return err
 	default:
 		line.Fault = err.Error()

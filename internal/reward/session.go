@@ -72,7 +72,7 @@ func settleSessions(
 	}
 
 	var revisions []*ledger.Booked
-	var did int
+	var done int
 	for i, r := range sessions {
 		if staysAsSettled(&r, tx.Now()) {
 			r.LookAt, r.WaitsAt = time.Time{}, time.Time{}
@@ -82,13 +82,13 @@ func settleSessions(
 			continue
 		}
 
-		was := r.Progress
+		before := r.Progress
 		t, err := settleSession(
 			ctx,
 			tx,
 			&r,
 			readings[i],
-			terms.on(flex.DayAt(r.From)),
+			terms.forDay(flex.DayAt(r.From)),
 		)
 		if err != nil {
 			return 0, fmt.Errorf("settle session %s: %w", r.SessionID, err)
@@ -98,12 +98,12 @@ func settleSessions(
 			revisions = append(revisions, t)
 		}
 
-		if movedOn(was, r.Progress) {
-			did++
+		if hasProgressed(before, r.Progress) {
+			done++
 		}
 	}
 
-	return did, postRevisions(ctx, tx, revisions)
+	return done, postRevisions(ctx, tx, revisions)
 }
 
 // staysAsSettled reports whether a session ended, or began, so long ago that readings of it may be
@@ -144,25 +144,25 @@ func settleSession(
 
 	var revision *ledger.Booked
 	if ready && earns && r.Consented {
-		o, err := sessionOwed(ctx, tx, r, t, energy)
+		o, err := sessionTarget(ctx, tx, r, t, energy)
 		if err != nil {
 			return nil, err
 		}
 
 		revision = o.revision(&r.Progress)
 		if r.Paired {
-			if err := settleAgainBeside(ctx, tx, r, revision != nil); err != nil {
+			if err := resettleOverlapping(ctx, tx, r, revision != nil); err != nil {
 				return nil, err
 			}
 		}
 	}
 
 	// In its first half-hour no other reading than the missing one has it looked at again.
-	came := since >= PartialAfter && r.LookAt.After(now)
+	arrived := since >= PartialAfter && r.LookAt.After(now)
 	outlook{
 		missing: missing,
-		next:    nextLook(*r, known, missing, now),
-		came:    came,
+		next:    nextCheck(*r, known, missing, now),
+		arrived: arrived,
 	}.wait(&r.Progress, now)
 
 	return revision, saveSession(ctx, tx, r)
@@ -175,8 +175,8 @@ func saveSession(
 	tx *store.Tx,
 	r *store.SessionSettlement,
 ) error {
-	mine, err := tx.SaveSessionSettlement(ctx, *r)
-	if err == nil && !mine {
+	saved, err := tx.SaveSessionSettlement(ctx, *r)
+	if err == nil && !saved {
 		err = fmt.Errorf(
 			"session %s was settled elsewhere at the same time",
 			r.SessionID,
@@ -186,11 +186,11 @@ func saveSession(
 	return err
 }
 
-// nextLook is when to look at a session again even if the reading that it waits for does not
+// nextCheck is when to look at a session again even if the reading that it waits for does not
 // come: after half an hour; after a day if there is no reading by then; at the last deadline.
 // It is zero once the session has all its readings or that is over. A reading, a consent or
 // new terms have it looked at by themselves.
-func nextLook(
+func nextCheck(
 	r store.SessionSettlement,
 	known int,
 	missing, now time.Time,
@@ -232,7 +232,7 @@ func charged(
 		return 0, 0, time.Time{}, err
 	}
 
-	back, err := allBoughtBack(ctx, tx, &r, time.Time{})
+	boughtBackEnergy, err := totalBoughtBack(ctx, tx, &r, time.Time{})
 
 	var energy flex.WattHours
 	var known int
@@ -247,7 +247,7 @@ func charged(
 		}
 	}
 
-	return max(0, energy-back), known, missing, err
+	return max(0, energy-boughtBackEnergy), known, missing, err
 }
 
 // boughtBack is the energy that a car takes to replace what it gave, with the assumed losses.
@@ -289,8 +289,8 @@ func halfHours(s flex.Span) (first, last flex.Period) {
 func ownPeriods(r *store.SessionSettlement) ([]flex.Period, []flex.Day) {
 	first, last := halfHours(r.Span)
 	if !r.Before.To.IsZero() {
-		if _, taken := halfHours(r.Before); !taken.Before(first) {
-			first = taken.Add(1)
+		if _, lastBefore := halfHours(r.Before); !lastBefore.Before(first) {
+			first = lastBefore.Add(1)
 		}
 	}
 
@@ -403,16 +403,16 @@ func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
 	return 0, false
 }
 
-// sessionOwed is what the session's energy earns, at the rate of its first transaction.
-func sessionOwed(
+// sessionTarget is what the session's energy earns, at the rate of its first transaction.
+func sessionTarget(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
 	t *terms,
 	energy flex.WattHours,
-) (*owed, error) {
+) (*bookingTarget, error) {
 	cause := ledger.Cause{Session: r.SessionID}
-	was, err := tx.PostingsAbout(ctx, cause)
+	posted, err := tx.PostingsAbout(ctx, cause)
 	if err != nil {
 		return nil, err
 	}
@@ -433,16 +433,16 @@ func sessionOwed(
 		Cause:   cause,
 	}
 
-	o := owed{
+	o := bookingTarget{
 		Booked: ledger.Booked{
 			Transaction: about,
 			Rate:        &rate,
 			Creditable:  &more,
 		},
 
-		subject: fmt.Sprintf("session:%s", r.SessionID), was: was,
-		should: ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)),
-		energy: energy, more: more, listed: true, moved: more != 0,
+		subject: fmt.Sprintf("session:%s", r.SessionID), posted: posted,
+		target: ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)),
+		energy: energy, more: more, visible: true, changed: more != 0,
 	}
 
 	if r.Type == flex.ElectricVehicle {

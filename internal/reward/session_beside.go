@@ -40,24 +40,24 @@ func countedAtChargers(
 	}
 
 	chargers, cars := map[flex.Period]flex.WattHours{}, map[flex.Period]flex.WattHours{}
-	for id, of := range byAsset {
+	for id, ofAsset := range byAsset {
 		sum := chargers
-		if of[0].Kind == flex.ElectricVehicle {
+		if ofAsset[0].Kind == flex.ElectricVehicle {
 			sum = cars
 			if compareIDs(id, r.AssetID) > 0 {
 				continue // it counts after this one
 			}
 		}
 
-		if err := addBeside(ctx, tx, r, of, sum, knownAt); err != nil {
+		if err := addChargerEnergy(ctx, tx, r, ofAsset, sum, knownAt); err != nil {
 			return nil, err
 		}
 	}
 
 	counted := map[flex.Period]flex.WattHours{}
-	for p, given := range chargers {
+	for p, energy := range chargers {
 		if e, read := energyIn(own, p); read {
-			counted[p] = e - beyondChargers(cars[p], e, given)
+			counted[p] = e - beyondChargers(cars[p], e, energy)
 		}
 	}
 
@@ -70,34 +70,34 @@ func beyondChargers(before, own, chargers flex.WattHours) flex.WattHours {
 	return max(0, before+own-chargers) - max(0, before-chargers)
 }
 
-// addBeside adds the energy of another asset, given its sessions, to the half-hours of a
+// addChargerEnergy adds the energy of another asset, given its sessions, to the half-hours of a
 // session.
-func addBeside(
+func addChargerEnergy(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
-	of []store.SessionSettlement,
+	sessions []store.SessionSettlement,
 	sum map[flex.Period]flex.WattHours,
 	knownAt time.Time,
 ) error {
 	periods, q := sessionQuery(r)
-	q.Assets, q.KnownAt = []flex.AssetID{of[0].AssetID}, knownAt
+	q.Assets, q.KnownAt = []flex.AssetID{sessions[0].AssetID}, knownAt
 	rs, err := tx.Readings(ctx, q)
 	if err != nil || len(rs) == 0 {
 		return err
 	}
 
-	days, err := meteredDays(ctx, tx, of[0], rs, knownAt)
-	theirs := map[flex.Period]bool{}
-	for i := range of {
-		own, _ := ownPeriods(&of[i])
+	days, err := meteredDays(ctx, tx, sessions[0], rs, knownAt)
+	carPeriods := map[flex.Period]bool{}
+	for i := range sessions {
+		own, _ := ownPeriods(&sessions[i])
 		for _, p := range own {
-			theirs[p] = true
+			carPeriods[p] = true
 		}
 	}
 
 	for _, p := range periods {
-		if e, read := energyIn(days, p); read && theirs[p] {
+		if e, read := energyIn(days, p); read && carPeriods[p] {
 			sum[p] += e
 		}
 	}
@@ -105,18 +105,18 @@ func addBeside(
 	return err
 }
 
-// allBoughtBack returns the energy of a session that is not credited because it replaces
+// totalBoughtBack returns the energy of a session that is not credited because it replaces
 // energy that was exported: by its own car, and, at a charger, by cars of its site that
 // exported by schedules of their own, up to the energy that the charger delivered.
-func allBoughtBack(
+func totalBoughtBack(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
 	knownAt time.Time,
 ) (flex.WattHours, error) {
-	back := boughtBack(r)
+	total := boughtBack(r)
 	if !r.Paired || r.Kind != flex.Charger {
-		return back, nil
+		return total, nil
 	}
 
 	sessions, err := tx.SessionsBeside(ctx, r)
@@ -124,34 +124,34 @@ func allBoughtBack(
 		return 0, err
 	}
 
-	left := map[flex.SessionID]flex.WattHours{}
+	remaining := map[flex.SessionID]flex.WattHours{}
 	for i := range sessions {
 		car := &sessions[i]
 		if car.Kind != flex.ElectricVehicle || car.Given == 0 {
 			continue
 		}
 
-		part, err := boughtBackAt(ctx, tx, r.SessionID, car, left, knownAt)
+		part, err := boughtBackAt(ctx, tx, r.SessionID, car, remaining, knownAt)
 		if err != nil {
 			return 0, err
 		}
 
-		back += part
+		total += part
 	}
 
-	return back, nil
+	return total, nil
 }
 
 // boughtBackAt returns how much of the energy that a car bought back is subtracted from one
 // session of a charger. What exceeds the car's own credit is subtracted from the chargers'
 // sessions beside it, one after the other, so that it is subtracted once. The energy that
-// remains of these sessions, for this car and the cars after it, is recorded in left.
+// remains of these sessions, for this car and the cars after it, is recorded in remaining.
 func boughtBackAt(
 	ctx context.Context,
 	tx *store.Tx,
 	charger flex.SessionID,
 	car *store.SessionSettlement,
-	left map[flex.SessionID]flex.WattHours,
+	remaining map[flex.SessionID]flex.WattHours,
 	knownAt time.Time,
 ) (flex.WattHours, error) {
 	own, err := countedEnergy(ctx, tx, car, knownAt)
@@ -160,7 +160,7 @@ func boughtBackAt(
 		return 0, err
 	}
 
-	chargers, err := chargersBeside(ctx, tx, car)
+	chargers, err := otherChargers(ctx, tx, car)
 	if err != nil {
 		return 0, err
 	}
@@ -168,30 +168,30 @@ func boughtBackAt(
 	var part flex.WattHours
 	for i := range chargers {
 		s := &chargers[i]
-		if _, known := left[s.SessionID]; !known {
-			given, err := countedEnergy(ctx, tx, s, knownAt)
+		if _, known := remaining[s.SessionID]; !known {
+			discharged, err := countedEnergy(ctx, tx, s, knownAt)
 			if err != nil {
 				return 0, err
 			}
-			left[s.SessionID] = max(0, given-boughtBack(s))
+			remaining[s.SessionID] = max(0, discharged-boughtBack(s))
 		}
 
-		taken := min(rest, left[s.SessionID])
-		left[s.SessionID] -= taken
-		rest -= taken
+		used := min(rest, remaining[s.SessionID])
+		remaining[s.SessionID] -= used
+		rest -= used
 
 		if s.SessionID == charger {
-			part = taken
+			part = used
 		}
 	}
 
 	return part, nil
 }
 
-// chargersBeside returns the chargers' sessions beside a car's, the one with the longest
+// otherChargers returns the chargers' sessions beside a car's, the one with the longest
 // overlap first. A session that ended shortly before the car came, or began shortly after,
 // belongs to other cars.
-func chargersBeside(
+func otherChargers(
 	ctx context.Context,
 	tx *store.Tx,
 	car *store.SessionSettlement,
@@ -233,13 +233,13 @@ func countedEnergy(
 	return sum, err
 }
 
-// settleAgainBeside marks sessions beside one that was settled to be settled again. Sessions
+// resettleOverlapping marks sessions beside one that was settled to be settled again. Sessions
 // of cars that count after it are marked, because its readings may change their credit even if
 // its own credit stays. If the car exported, the chargers' sessions are marked too when its
 // own credit has changed, or when theirs differ from their current energy, because they carry
 // what the car's credit does not. The chargers' results do not change the car's, so that this
 // ends.
-func settleAgainBeside(
+func resettleOverlapping(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
@@ -250,7 +250,7 @@ func settleAgainBeside(
 		return err
 	}
 
-	var again []flex.SessionID
+	var overlapping []flex.SessionID
 	for i := range sessions {
 		s := &sessions[i]
 		before := r.Kind != flex.ElectricVehicle || compareIDs(r.AssetID, s.AssetID) < 0
@@ -265,11 +265,11 @@ func settleAgainBeside(
 		}
 
 		if after || bears {
-			again = append(again, s.SessionID)
+			overlapping = append(overlapping, s.SessionID)
 		}
 	}
 
-	return tx.SettleAgain(ctx, again)
+	return tx.SettleAgain(ctx, overlapping)
 }
 
 // creditDiffers reports whether a session was credited with another energy than its readings

@@ -37,7 +37,7 @@ func settleFlexEvents(
 		return 0, err
 	}
 
-	events, err = leaveAsSettled(ctx, tx, events)
+	events, err = keepFinalSettlements(ctx, tx, events)
 	if err != nil || len(events) == 0 {
 		return 0, err
 	}
@@ -67,32 +67,32 @@ func settleFlexEvents(
 		terms: basis.terms,
 	}
 
-	var did int
+	var done int
 	for i, e := range events {
-		moved, err := run.settle(ctx, tx, e, outcomes[i])
+		posted, err := run.settle(ctx, tx, e, outcomes[i])
 		if err != nil {
 			return 0, err
 		}
 
-		if moved {
-			did++
+		if posted {
+			done++
 		}
 	}
 
-	return did, run.finish(ctx, tx, events, outcomes)
+	return done, run.finish(ctx, tx, events, outcomes)
 }
 
-// leaveAsSettled returns the events without those that are so old that their readings may be
+// keepFinalSettlements returns the events without those that are so old that their readings may be
 // forgotten, which are looked at no more. The events of a day are all as old.
-func leaveAsSettled(
+func keepFinalSettlements(
 	ctx context.Context,
 	tx *store.Tx,
 	events []store.FlexEvent,
 ) ([]store.FlexEvent, error) {
-	var left []store.FlexEvent
+	var remaining []store.FlexEvent
 	for _, e := range events {
 		if !pastRetention(e.Day, tx.Now()) {
-			left = append(left, e)
+			remaining = append(remaining, e)
 			continue
 		}
 
@@ -102,7 +102,7 @@ func leaveAsSettled(
 		}
 	}
 
-	return left, nil
+	return remaining, nil
 }
 
 // settleConsented settles the events that the site consents to. The others have no part in
@@ -152,7 +152,7 @@ func (p *postingRun) settle(
 	e store.FlexEvent,
 	o outcome,
 ) (moved bool, err error) {
-	was := e
+	before := e
 	missing := e.WaitsAt
 
 	if e.Consented {
@@ -164,20 +164,20 @@ func (p *postingRun) settle(
 	}
 
 	now := tx.Now()
-	came := was.Due && was.LookAt.After(now)
+	arrived := before.Due && before.LookAt.After(now)
 	outlook{
 		missing: missing,
 		next:    nextSettlement(e, missing, now),
-		came:    came,
+		arrived: arrived,
 	}.wait(&e.Progress, now)
 
 	// Two events of a day that wait for what is there and not enough would have each other
 	// looked at for ever.
-	if !was.Due && e.Version == was.Version {
-		e.LookAt, e.WaitsAt = was.LookAt, was.WaitsAt
+	if !before.Due && e.Version == before.Version {
+		e.LookAt, e.WaitsAt = before.LookAt, before.WaitsAt
 	}
 
-	moved = e.Version != was.Version || movedOn(was.Progress, e.Progress)
+	moved = e.Version != before.Version || hasProgressed(before.Progress, e.Progress)
 
 	return moved, tx.PutFlexEvent(ctx, e)
 }
@@ -203,7 +203,7 @@ func (p *postingRun) revise(
 		return nil
 	}
 
-	o, err := eventOwed(ctx, tx, e, s.Result, p.terms)
+	o, err := eventTarget(ctx, tx, e, s.Result, p.terms)
 	if err != nil {
 		return err
 	}
@@ -375,11 +375,11 @@ func nextSettlement(e store.FlexEvent, missing, now time.Time) time.Time {
 
 	waits := !e.Consented || e.Missing > 0 && missing.IsZero()
 	if waits || !final.After(now) {
-		again := now.Add(max(recheck, now.Sub(e.To)))
+		retryAt := now.Add(max(recheck, now.Sub(e.To)))
 		if final.After(now) {
-			again = sooner(again, final)
+			retryAt = sooner(retryAt, final)
 		}
-		return again
+		return retryAt
 	}
 
 	return final

@@ -61,7 +61,7 @@ func (y *fixture) events(t *testing.T) string {
 			t.Fatal(err)
 		}
 
-		if r.Did == 0 {
+		if r.Count == 0 {
 			break
 		}
 		if i == 10 {
@@ -327,7 +327,7 @@ func compareRuns(t *testing.T, y *fixture, day flex.Day, before time.Time) {
 	t.Helper()
 	again := func(knownAt time.Time) store.Run {
 		t.Helper()
-		run, err := y.service.SettleAgain(t.Context(), y.org, reward.Again{Site: y.site, From: day, To: day, KnownAt: knownAt})
+		run, err := y.service.Resettle(t.Context(), y.org, reward.Resettlement{Site: y.site, From: day, To: day, KnownAt: knownAt})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Statement is what a site's user earned and withdrew in some London days, and why. Whoever
-// reads it alone can work every line out again.
+// Statement is what a site's user earned and withdrew in some London days, with the reasons. It has
+// everything that is needed to compute every line again.
 type Statement struct {
 	From, To flex.Day // both included
 	MadeAt   time.Time
@@ -25,7 +25,7 @@ type Statement struct {
 	Closing  flex.Pence
 	Totals   Totals
 	Lines    []Line  // oldest first
-	Months   []Month // that are netted and that a line is about, oldest first
+	Months   []Month // netted months that a line is about, oldest first
 }
 
 // Payer is who pays the user.
@@ -44,36 +44,36 @@ type Totals struct {
 	Other     flex.Pence     // goodwill and the like
 	Withdrawn flex.Pence     // below zero
 	Flex      flex.WattHours // of events, with its sign: less than usual is negative
-	// Flex split by sign, event by event: less and more than usual. Each is negative where the
-	// days correct more of earlier days than they have of their own
+	// Flex by the sign of each event: less and more than usual. Each is negative if the corrections
+	// of earlier days exceed the days' own energy
 	Less, More flex.WattHours
 	Charged    flex.WattHours // in sessions that are credited
 }
 
-// Line is one transaction with what it rests on.
+// Line is one transaction with its basis.
 type Line struct {
 	ledger.Booked
 	Balance flex.Pence // after it
 	Cause   string     // in plain words
 	Working []string   // how its pence were worked out, in plain words
-	Note    string     // what of it cannot be shown, and why
-	// a top-up or a correction may still follow, though nobody made a mistake
+	Note    string     // what cannot be shown of it, and why
+	// a top-up or a correction may still follow, even without a mistake
 	Provisional bool
 	Label       flex.Label // by which it was metered; empty: several, or none
 	Periods     []Period
-	// nil where nothing was worked out, or before it was kept
+	// nil if nothing was computed, or for lines from before calculations were stored
 	Calculation *Calculation
 }
 
-// Period is one settlement period behind a line; what does not apply or is not known is nil.
+// Period is one settlement period of a line. Values that do not apply or are not known are nil.
 type Period struct {
 	Start    time.Time
 	Baseline *flex.WattHours
 	Metered  *flex.WattHours
 	Flex     *flex.WattHours
-	// the standard error of the baseline, as far as it is the event's
+	// the event's share of the standard error of the baseline
 	Error *flex.WattHours
-	// what the line adds to the energy of the half-hour in earlier lines
+	// the difference to the half-hour's energy in earlier lines
 	Change flex.WattHours
 	Price  *flex.Price
 	// before the loss factor and the share
@@ -86,7 +86,7 @@ type Period struct {
 	Imported    time.Time          // when flexd imported the price
 }
 
-// Calculation is how a line's pence come from its half-hours. RoundingRule says it in words.
+// Calculation is how a line's pence are computed from its half-hours. RoundingRule describes it.
 type Calculation struct {
 	settle.Terms
 	Rate  settle.Rate       // of a session, per kilowatt-hour
@@ -94,18 +94,18 @@ type Calculation struct {
 	// of events settled before it on the same meter; they are rounded together
 	Carried settle.PicoPounds
 	Error   settle.MilliPence // of an event: the standard error of Due
-	// what the event, or the session, comes to for the user by itself
+	// the user's amount for the event, or the session, by itself
 	Due     flex.Pence
 	Earlier flex.Pence // what earlier lines about the same credited
-	// the energy that earlier lines about the same counted
+	// the energy that earlier lines about the same event or session counted
 	Counted flex.WattHours
 
 	Month ledger.Month // in which the event is netted, if it is
-	// the month's other events when the line was posted; nil: not netted, or not kept
+	// the month's other events when the line was posted; nil if not netted, or not stored
 	Others *settle.Netting
 }
 
-// Sum is what the event's month comes to: what is carried in, the others and the event.
+// Sum is the sum of the event's month: the carried amount, the other events and the event.
 func (c *Calculation) Sum() flex.Pence {
 	return c.Others.Carried + c.Others.Share + c.Due
 }
@@ -135,7 +135,7 @@ func (c *Calculation) Credit() flex.Pence {
 	return c.MonthCredit() + c.Others.Later - c.Others.Credited - c.Earlier
 }
 
-// RoundingRule says how a line's pence come from what stands beside them. Statements print it.
+// RoundingRule describes how a line's pence are computed from its figures. Statements print it.
 const RoundingRule = "Of flexibility: in each half-hour the difference in kWh, with its sign turned, times the price in pence per kWh; " +
 	"their sum and the carried pence, times share, times loss factor, times paid part, is rounded once to a whole penny; " +
 	"the carried pence times the same, rounded, are taken off. That is what the event comes to. " +
@@ -154,8 +154,8 @@ const RoundingRule = "Of flexibility: in each half-hour the difference in kWh, w
 // StatementDaysMax is the number of days that one statement covers.
 const StatementDaysMax = 366
 
-// Statement returns the site's statement from one day to another. The zero days stand for
-// the current month so far.
+// Statement returns the site's statement from one day to another. Zero days mean the current month
+// until today.
 func (s *Service) Statement(
 	ctx context.Context,
 	org flex.OrgID,
@@ -165,8 +165,9 @@ func (s *Service) Statement(
 	return s.statement(ctx, org, site, from, to, false)
 }
 
-// StatementEver is Statement, also of a site that was offboarded. Its address went with it.
-func (s *Service) StatementEver(
+// StatementWithOffboarded is Statement, also for a site that was offboarded. The address of such a
+// site was deleted.
+func (s *Service) StatementWithOffboarded(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
@@ -180,7 +181,7 @@ func (s *Service) statement(
 	org flex.OrgID,
 	site flex.SiteID,
 	from, to flex.Day,
-	mayHaveLeft bool,
+	allowOffboarded bool,
 ) (Statement, error) {
 	var st Statement
 	var err error
@@ -192,15 +193,15 @@ func (s *Service) statement(
 			return err
 		}
 
-		home, err := tx.Site(ctx, site)
-		if mayHaveLeft && flex.KindOf(err) == flex.NotFound {
+		record, err := tx.Site(ctx, site)
+		if allowOffboarded && flex.KindOf(err) == flex.NotFound {
 			err = nil
 		}
 		if err != nil {
 			return err
 		}
 
-		if err := st.address(ctx, tx, site, home); err != nil {
+		if err := st.addParties(ctx, tx, site, record); err != nil {
 			return err
 		}
 
@@ -218,11 +219,11 @@ func (s *Service) statement(
 
 // addLines makes the lines of the statement's days and adds them up.
 func (s *Statement) addLines(all []ledger.Booked) {
-	counted := map[ledger.Cause]earlier{}
+	counted := map[ledger.Cause]previousLines{}
 	for _, t := range all {
 		key := creditedCause(t)
 		before := counted[key]
-		counted[key] = before.and(t)
+		counted[key] = before.plus(t)
 
 		if t.At.Before(s.From.Start()) {
 			s.Opening += t.Amount
@@ -251,7 +252,7 @@ func (s *Statement) addLines(all []ledger.Booked) {
 	}
 }
 
-// creditedCause is what a transaction credits: an event, or a session itself; nothing for all else.
+// creditedCause returns what a transaction credits: an event, or a session; zero for all others.
 func creditedCause(t ledger.Booked) ledger.Cause {
 	if !t.Cause.FlexEvent.IsZero() {
 		return ledger.Cause{FlexEvent: t.Cause.FlexEvent}
@@ -259,13 +260,13 @@ func creditedCause(t ledger.Booked) ledger.Cause {
 	return ledger.Cause{Session: t.Cause.Session}
 }
 
-// earlier is what the lines before one said about the same.
-type earlier struct {
+// previousLines has the sums of earlier lines about the same event or session.
+type previousLines struct {
 	credited flex.Pence
 	energy   flex.WattHours
 }
 
-func (e earlier) and(t ledger.Booked) earlier {
+func (e previousLines) plus(t ledger.Booked) previousLines {
 	e.credited += t.Amount
 	for _, energy := range []*flex.WattHours{t.Flex, t.Creditable} {
 		if energy != nil {
@@ -295,8 +296,8 @@ func (s *Totals) add(t ledger.Booked) {
 	}
 }
 
-// addShift adds a line of an event of which earlier lines counted so much energy. A correction
-// changes what its event came to: it is no shift of its own.
+// addShift adds a line of an event to Less or More. counted is the energy in earlier lines about the
+// event. A correction changes the event's total and is not a shift by itself.
 func (s *Totals) addShift(t ledger.Booked, counted flex.WattHours) {
 	if t.Flex == nil {
 		return
@@ -342,8 +343,8 @@ func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {
 	return from, to, nil
 }
 
-// address fills in who pays whom, and the statement's number.
-func (s *Statement) address(
+// addParties sets the payer, the customer and the statement's number.
+func (s *Statement) addParties(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.SiteID,
@@ -354,7 +355,7 @@ func (s *Statement) address(
 		return err
 	}
 
-	s.Payer = payerNamed(o)
+	s.Payer = payerFor(o)
 	s.Customer = Customer{
 		SiteID:   id,
 		Address:  site.Address,
@@ -366,8 +367,8 @@ func (s *Statement) address(
 	return nil
 }
 
-// payerNamed is who pays an organisation's users.
-func payerNamed(o flex.Org) Payer {
+// payerFor returns the payer of an organisation's users.
+func payerFor(o flex.Org) Payer {
 	b := o.Settings.Books
 	p := Payer{
 		Name:    b.PayerName,
@@ -395,8 +396,8 @@ func TaxYear(year int) (from, to flex.Day) {
 		}
 }
 
-// StatementSpan is the days that a statement is asked for: from one to another, a month, or a
-// tax year by the year in which it begins. What is not given is zero.
+// StatementSpan selects the days of a statement: from one day to another, a month, or a tax year by
+// the year in which it begins. Fields that are not set are zero.
 type StatementSpan struct {
 	From    flex.Day
 	To      flex.Day
@@ -404,19 +405,19 @@ type StatementSpan struct {
 	TaxYear int
 }
 
-// The first and the last year of which a statement can be asked for.
+// The first and the last year that a statement may be requested for.
 const firstStatementYear, lastStatementYear = 2000, 2100
 
-// Days returns the first and the last day, zero where it is left open. Days of which none has
-// begun yet are cut off by who reads them: nothing is recorded on them.
+// Days returns the first and the last day; zero if it is not set. Future days are included, since
+// nothing is recorded on them.
 func (s StatementSpan) Days() (from, to flex.Day, err error) {
 	ways := 0
-	for _, given := range []bool{
+	for _, set := range []bool{
 		s.From != (flex.Day{}) || s.To != (flex.Day{}),
 		s.Month != "",
 		s.TaxYear != 0,
 	} {
-		if given {
+		if set {
 			ways++
 		}
 	}
@@ -457,20 +458,20 @@ func (s StatementSpan) Days() (from, to flex.Day, err error) {
 	return from, to, nil
 }
 
-// Month is a London month of a site that is netted, as it stood at the end of a statement.
+// Month is a netted London month of a site, in its state at the end of a statement.
 type Month struct {
 	ledger.Month
 	settle.MonthNetted
 	Events []MonthEvent // by time
 }
 
-// MonthEvent is a flex event of a month that is netted, by its newest line.
+// MonthEvent is a flex event of a netted month, by its newest line.
 type MonthEvent struct {
 	ID    flex.FlexEventID
 	Span  flex.Span
 	Flex  flex.WattHours
 	Gross flex.MicroPounds // what the market pays
-	// what the event comes to for the user by itself, as far as it is paid now
+	// the user's amount for the event by itself, as far as it is paid now
 	Share    flex.Pence
 	Error    settle.MilliPence // the standard error of that
 	Credited flex.Pence        // by its lines

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/settle"
 )
 
-// statementColumns are the columns of a statement as CSV. The first says what a row is; each
-// kind of row leaves the others' columns empty, so that no sum over a column counts a thing twice.
+// statementColumns are the columns of a statement as CSV. The first one is the kind of a row. Each
+// kind leaves the columns of others empty, so that a sum over a column counts nothing twice.
 var statementColumns = []string{
 	"row", "line", "recorded_at", "from", "to", "description", "amount_pence", "balance_pence", "kwh",
 	"transaction_id", "transaction_type", "status", "flex_event_id", "plug_session_id", "provisional",
@@ -165,7 +165,7 @@ func (w statementCSV) month(m *Month) {
 		"month":                m.String(),
 		"description":          m.Note(),
 		"share_pence":          int64(m.Early),
-		"floored_pence":        int64(m.Floored),
+		"floored_pence":        int64(m.Dropped),
 		"credit_pence":         int64(m.Credited),
 		"carried_in_pence":     int64(m.CarriedIn),
 		"lapsed_pence":         int64(m.Lapsed),
@@ -178,7 +178,7 @@ func (w statementCSV) month(m *Month) {
 	})
 }
 
-// calculation writes how a line came to its amount.
+// calculation writes the calculation of a line.
 func (r statementRow) calculation(c *Calculation) {
 	r["rounding"], r["losses_passed_on"] = c.Rounding.String(), c.ClawBack
 	r["due_pence"], r["earlier_pence"] = int64(c.Due), int64(c.Earlier)
@@ -210,7 +210,7 @@ func (r statementRow) energy(column string, e *flex.WattHours) {
 
 func fraction(p settle.Parts) csvfile.Number { return exact(int64(p), 6) }
 
-// exact is a number of 10 to the minus places, written without loss.
+// exact writes n times 10 to the power of -places without loss.
 func exact(n int64, places int) csvfile.Number {
 	return csvfile.Number(decimalText(n, places))
 }

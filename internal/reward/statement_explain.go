@@ -16,7 +16,7 @@ import (
 // explainedMax is the number of flex events whose settlements are read at a time.
 const explainedMax = 256
 
-// explain says of each line why it is, and from which readings.
+// explain adds the cause of each line and the readings behind it.
 func (s *Statement) explain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -40,28 +40,28 @@ func (s *Statement) explain(
 		switch c := l.Transaction.Cause; {
 		case !c.FlexEvent.IsZero():
 		case c.Session.IsZero():
-			l.plain()
+			l.explainUncalculated()
 		default:
 			if err := l.explainSession(ctx, tx, terms); err != nil {
 				return fmt.Errorf("explain transaction %s: %w", l.ID, err)
 			}
 		}
 
-		l.check()
+		l.verifyCalculation()
 	}
 
 	return nil
 }
 
-// explainPrices says of each half-hour's price in which role it counts, and when it was imported.
+// explainPrices adds the role and the import time of each half-hour's price.
 func (s *Statement) explainPrices(ctx context.Context, tx *store.Tx) error {
-	var priced []*Period
+	var periods []*Period
 	var ids []flex.PublicationID
 
 	for i := range s.Lines {
 		for k := range s.Lines[i].Periods {
 			if p := &s.Lines[i].Periods[k]; !p.Publication.IsZero() {
-				priced = append(priced, p)
+				periods = append(periods, p)
 				ids = append(ids, p.Publication)
 			}
 		}
@@ -76,17 +76,17 @@ func (s *Statement) explainPrices(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
-	published, err := tx.PublicationsByID(ctx, ids)
-	for _, p := range priced {
+	publications, err := tx.PublicationsByID(ctx, ids)
+	for _, p := range periods {
 		p.Role = roleOf(selection, p.Source, p.Start)
-		p.Imported = published[p.Publication].FetchedAt
+		p.Imported = publications[p.Publication].FetchedAt
 	}
 
 	return err
 }
 
-// plain says why there is a line for which nothing was worked out.
-func (l *Line) plain() {
+// explainUncalculated adds the cause of a line without a calculation.
+func (l *Line) explainUncalculated() {
 	switch c := l.Transaction.Cause; {
 	case !c.Follows.IsZero() && l.Amount < 0:
 		l.Cause = "a withdrawal that had failed is requested again"
@@ -103,8 +103,8 @@ func (l *Line) plain() {
 	}
 }
 
-// check removes a line's calculation, and notes that, if it does not come to the line's amount.
-func (l *Line) check() {
+// verifyCalculation removes a calculation whose result is not the line's amount, and adds a note.
+func (l *Line) verifyCalculation() {
 	if l.Calculation == nil || l.Calculation.Credit() == l.Amount {
 		return
 	}
@@ -122,18 +122,18 @@ func (s *Statement) explainEvents(
 	terms history,
 ) error {
 	lines, ids := s.linesOfEvents(all)
-	shown := s.linesByEvent()
-	netted := map[ledger.Month][]MonthEvent{}
+	ownLines := s.linesByEvent()
+	byMonth := map[ledger.Month][]MonthEvent{}
 
 	for chunk := range slices.Chunk(ids, explainedMax) {
-		settled, err := settlementsBehind(ctx, tx, chunk, lines, shown)
+		settlements, err := lineSettlements(ctx, tx, chunk, lines, ownLines)
 		if err != nil {
 			return err
 		}
 
-		waits, err := tx.EventsWait(ctx, slices.DeleteFunc(
+		awaited, err := tx.EventsWait(ctx, slices.DeleteFunc(
 			slices.Clone(chunk),
-			func(id flex.FlexEventID) bool { return len(shown[id]) == 0 },
+			func(id flex.FlexEventID) bool { return len(ownLines[id]) == 0 },
 		))
 		if err != nil {
 			return err
@@ -141,36 +141,36 @@ func (s *Statement) explainEvents(
 
 		for _, id := range chunk {
 			e := explainedEvent{
-				lines:   lines[id],
-				settled: settlementsOf(settled, id),
+				lines:       lines[id],
+				settlements: settlementsOf(settlements, id),
 			}
 
-			for _, l := range shown[id] {
+			for _, l := range ownLines[id] {
 				e.explain(l, terms)
 			}
 
-			e.noteAwaited(waits[id], shown[id])
-			if event, is := e.netted(); is {
+			e.noteAwaitedReading(awaited[id], ownLines[id])
+			if event, isNetted := e.monthEvent(); isNetted {
 				m := ledger.MonthOf(e.lines[0].Settled)
-				netted[m] = append(netted[m], event)
+				byMonth[m] = append(byMonth[m], event)
 			}
 		}
 	}
 
-	s.addMonths(s.months(all), netted, terms)
+	s.addMonths(s.months(all), byMonth, terms)
 
 	return nil
 }
 
-// settlementsBehind returns all settlements of the events of the statement's lines; of the others,
-// which are only netted, those that their newest lines rest on.
-func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID, lines map[flex.FlexEventID][]ledger.Booked,
-	shown map[flex.FlexEventID][]*Line) ([]store.PostedSettlement, error) {
+// lineSettlements returns all settlements of the events of the statement's lines. For other events,
+// which are only netted, it returns the settlements of their newest lines.
+func lineSettlements(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID, lines map[flex.FlexEventID][]ledger.Booked,
+	ownLines map[flex.FlexEventID][]*Line) ([]store.PostedSettlement, error) {
 	var own, others []flex.FlexEventID
 	var runs []flex.RunID
 
 	for _, id := range ids {
-		if len(shown[id]) > 0 {
+		if len(ownLines[id]) > 0 {
 			own = append(own, id)
 			continue
 		}
@@ -179,24 +179,24 @@ func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID
 		others, runs = append(others, id), append(runs, all[len(all)-1].Cause.Run)
 	}
 
-	settled, err := tx.PostedSettlements(ctx, own)
+	settlements, err := tx.PostedSettlements(ctx, own)
 	if err != nil {
 		return nil, err
 	}
 
-	netted, err := tx.PostedSettlementsBy(ctx, others, runs)
+	otherSettlements, err := tx.PostedSettlementsBy(ctx, others, runs)
 
-	return append(settled, netted...), err
+	return append(settlements, otherSettlements...), err
 }
 
-// linesOfEvents returns all lines by event, oldest first, and the events that are to be
-// explained: those of the statement's lines, and of the months in which these are netted.
+// linesOfEvents returns all lines by event, oldest first, and the events to explain: those of the
+// statement's lines, and those of the months in which these are netted.
 func (s *Statement) linesOfEvents(all []ledger.Booked) (map[flex.FlexEventID][]ledger.Booked, []flex.FlexEventID) {
 	lines := map[flex.FlexEventID][]ledger.Booked{}
 	known := map[flex.FlexEventID]bool{}
 	months := s.months(all)
 
-	var wanted []flex.FlexEventID
+	var explained []flex.FlexEventID
 	for _, t := range all {
 		id := t.Cause.FlexEvent
 		if id.IsZero() {
@@ -208,11 +208,11 @@ func (s *Statement) linesOfEvents(all []ledger.Booked) (map[flex.FlexEventID][]l
 			slices.Contains(months, ledger.MonthOf(t.Settled))
 		if needed && !known[id] {
 			known[id] = true
-			wanted = append(wanted, id)
+			explained = append(explained, id)
 		}
 	}
 
-	return lines, wanted
+	return lines, explained
 }
 
 // linesByEvent returns the statement's own lines by event.
@@ -243,36 +243,36 @@ func settlementsOf(
 
 // explainedEvent is a flex event with all its lines and settlements, the newest last.
 type explainedEvent struct {
-	lines   []ledger.Booked
-	settled []store.PostedSettlement
+	lines       []ledger.Booked
+	settlements []store.PostedSettlement
 }
 
-// by returns what a run made of the event, or nil.
-func (e *explainedEvent) by(run flex.RunID) *settle.Result {
-	for i := range e.settled {
-		if e.settled[i].Run == run {
-			return e.settled[i].Result
+// resultOf returns a run's result of the event, or nil.
+func (e *explainedEvent) resultOf(run flex.RunID) *settle.Result {
+	for i := range e.settlements {
+		if e.settlements[i].Run == run {
+			return e.settlements[i].Result
 		}
 	}
 
 	return nil
 }
 
-// before returns the result that the line before a given one rests on, or nil.
-func (e *explainedEvent) before(id flex.TransactionID) *settle.Result {
+// previousResult returns the result of the line before a given one, or nil.
+func (e *explainedEvent) previousResult(id flex.TransactionID) *settle.Result {
 	var r *settle.Result
 	for _, t := range e.lines {
 		if t.ID == id {
 			break
 		}
-		r = e.by(t.Cause.Run)
+		r = e.resultOf(t.Cause.Run)
 	}
 
 	return r
 }
 
 func (e *explainedEvent) explain(l *Line, terms history) {
-	r := e.by(l.Transaction.Cause.Run)
+	r := e.resultOf(l.Transaction.Cause.Run)
 	if r == nil {
 		l.Cause = string(l.Kind)
 		l.Note = "What it rests on is not kept any more."
@@ -281,26 +281,27 @@ func (e *explainedEvent) explain(l *Line, terms history) {
 	}
 
 	l.Cause = eventText(r, l.Time)
-	l.Provisional = !e.settled[len(e.settled)-1].Result.Final
+	l.Provisional = !e.settlements[len(e.settlements)-1].Result.Final
 	l.Label = r.Label
-	l.addPeriods(r, e.before(l.ID))
+	l.addPeriods(r, e.previousResult(l.ID))
 	l.noteAtCharger(r)
 
-	l.workOut(r, terms)
+	l.calculate(r, terms)
 }
 
-// noteAwaited says on the event's newest line the reading of which half-hour it waits for;
-// zero for none.
-func (e *explainedEvent) noteAwaited(at time.Time, shown []*Line) {
-	if len(shown) == 0 || !shown[len(shown)-1].Provisional {
+// noteAwaitedReading adds a note to the event's newest line about the half-hour whose reading is
+// awaited; a zero time means none.
+func (e *explainedEvent) noteAwaitedReading(at time.Time, ownLines []*Line) {
+	if len(ownLines) == 0 || !ownLines[len(ownLines)-1].Provisional {
 		return
 	}
 
-	last := e.settled[len(e.settled)-1].Result
-	shown[len(shown)-1].noteAwaited(at, last.Metering)
+	last := e.settlements[len(e.settlements)-1].Result
+	ownLines[len(ownLines)-1].noteAwaited(at, last.Metering)
 }
 
-// noteAwaited says for which half-hour's reading a line waits, and of which meter; zero for none.
+// noteAwaited adds a note about the half-hour and the meter whose reading a line waits for; a zero
+// time means none.
 func (l *Line) noteAwaited(at time.Time, by settle.Metering) {
 	if at.IsZero() {
 		return
@@ -319,7 +320,8 @@ func (l *Line) noteAwaited(at time.Time, by settle.Metering) {
 	))
 }
 
-// noteAtCharger says how much of what a car's own meter deviated by counts at the site's chargers.
+// noteAtCharger adds a note about the part of a car meter's deviation that counts at the site's
+// chargers.
 func (l *Line) noteAtCharger(r *settle.Result) {
 	if r.Metering != settle.Asset {
 		return
@@ -336,28 +338,28 @@ func (l *Line) noteAtCharger(r *settle.Result) {
 		return
 	}
 
-	word := "less"
+	direction := "less"
 	if other > 0 {
-		word = "more"
+		direction = "more"
 	}
 
 	l.Note = fmt.Sprintf(
 		"%s kWh %s than usual were read at your charger too, and count there.",
 		kwhText(max(other, -other)),
-		word,
+		direction,
 	)
 }
 
-// workOut says how a line about an event came to its amount.
-func (l *Line) workOut(r *settle.Result, terms history) {
+// calculate adds the calculation of a line about an event.
+func (l *Line) calculate(r *settle.Result, terms history) {
 	c := l.Calculation
 	c.Terms, c.Carried = r.Terms, r.Before
 	c.Due, c.Error = r.Credit, r.StandardError()
 	c.Others, c.Month = l.Netting, ledger.MonthOf(r.Day)
 
 	if c.Terms == (settle.Terms{}) && r.Quality == settle.Insufficient {
-		// nothing was to be paid, on whatever terms
-		c.Terms = terms.on(r.Day).settle
+		// nothing was paid under any terms
+		c.Terms = terms.forDay(r.Day).settle
 	}
 
 	if c.Terms == (settle.Terms{}) {
@@ -376,8 +378,8 @@ func (l *Line) workOut(r *settle.Result, terms history) {
 	}
 }
 
-// addPeriods adds the half-hours of a result, each with the change against the result that the line
-// before rests on.
+// addPeriods adds the half-hours of a result, each with the difference to the result of the previous
+// line.
 func (l *Line) addPeriods(r, before *settle.Result) {
 	for _, s := range r.Periods {
 		p := Period{Start: r.Day.Period(s.Period).Start()}
@@ -404,7 +406,7 @@ func (l *Line) addPeriods(r, before *settle.Result) {
 	}
 }
 
-// flexIn is an event's part in a settlement period, by a result that may be nil.
+// flexIn returns an event's energy in a settlement period of a result, which may be nil.
 func flexIn(r *settle.Result, period int) flex.WattHours {
 	if r != nil {
 		for _, s := range r.Periods {
@@ -437,7 +439,7 @@ func (l *Line) explainSession(
 	c := l.Calculation
 	total := c.Counted + *l.Creditable
 	c.Rate = settle.Rate(*l.Rate)
-	c.Terms = wholeTerms(terms.on(flex.DayAt(r.From)).settle.Rounding)
+	c.Terms = sessionTerms(terms.forDay(flex.DayAt(r.From)).settle.Rounding)
 	c.Due = c.Rate.Credit(total, c.Rounding)
 	l.Cause = fmt.Sprintf(
 		"charged %s kWh, which earns you %s p a kWh, %s",
@@ -483,13 +485,13 @@ func (l *Line) addSessionPeriods(
 		l.Periods = append(l.Periods, line)
 	}
 
-	back, err := allBoughtBack(ctx, tx, &r, l.At)
+	boughtBack, err := totalBoughtBack(ctx, tx, &r, l.At)
 	if err != nil {
 		return err
 	}
 
-	sum = max(0, sum-other-back)
-	l.Note = sessionNotes(other, back)
+	sum = max(0, sum-other-boughtBack)
+	l.Note = sessionNotes(other, boughtBack)
 
 	if sum != total {
 		l.Periods = nil
@@ -499,8 +501,9 @@ func (l *Line) addSessionPeriods(
 	return nil
 }
 
-// sessionNotes say what of a session's energy counts at the chargers, and what was bought back.
-func sessionNotes(other, back flex.WattHours) string {
+// sessionNotes describes the part of a session's energy that counts at the chargers, and the part
+// that was bought back.
+func sessionNotes(other, boughtBack flex.WattHours) string {
 	var notes []string
 	if other > 0 {
 		notes = append(notes, fmt.Sprintf(
@@ -509,18 +512,18 @@ func sessionNotes(other, back flex.WattHours) string {
 		))
 	}
 
-	if back > 0 {
+	if boughtBack > 0 {
 		notes = append(notes, fmt.Sprintf(
 			"%s kWh were bought back for what the car gave: they earn nothing.",
-			kwhText(back),
+			kwhText(boughtBack),
 		))
 	}
 
 	return strings.Join(notes, " ")
 }
 
-// wholeTerms are those of a session: it is credited by its rate alone.
-func wholeTerms(r settle.Rounding) settle.Terms {
+// sessionTerms returns the terms of a session, which is only credited by its rate.
+func sessionTerms(r settle.Rounding) settle.Terms {
 	return settle.Terms{
 		Share:      settle.Whole,
 		LossFactor: settle.Whole,

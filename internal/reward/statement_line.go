@@ -20,7 +20,7 @@ func (l *Line) Priced() bool {
 	})
 }
 
-// priceSource says where the half-hour's price is from; nothing if it has none.
+// priceSource describes the source of the half-hour's price; empty if it has none.
 func (p *Period) priceSource() string {
 	if p.Source == "" || p.Imported.IsZero() {
 		return p.Source

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/settle"
 )
 
-// netted is the event by its newest line, and whether it is netted with others.
-func (e *explainedEvent) netted() (event MonthEvent, netted bool) {
+// monthEvent returns the event by its newest line, and whether it is netted with others.
+func (e *explainedEvent) monthEvent() (event MonthEvent, netted bool) {
 	last := e.lines[len(e.lines)-1]
 	event = MonthEvent{ID: last.Cause.FlexEvent, Span: last.Time}
 
@@ -22,7 +22,7 @@ func (e *explainedEvent) netted() (event MonthEvent, netted bool) {
 		}
 	}
 
-	if r := e.by(last.Cause.Run); r != nil {
+	if r := e.resultOf(last.Cause.Run); r != nil {
 		event.Gross, event.Error = r.Gross, r.StandardError()
 		event.Share, event.Owed = r.Credit, r.Owed
 		netted = r.Terms.ByMonth && !r.Terms.ClawBack
@@ -31,8 +31,8 @@ func (e *explainedEvent) netted() (event MonthEvent, netted bool) {
 	return event, netted
 }
 
-// addMonths nets the months, and keeps those that the statement is about, or that are carried
-// into these.
+// addMonths nets the months. It adds those that the statement is about, and those that are carried
+// into them.
 func (s *Statement) addMonths(
 	months []ledger.Month,
 	events map[ledger.Month][]MonthEvent,
@@ -106,7 +106,7 @@ func nettedDays(
 	return days
 }
 
-// Note says in plain words what became of the month's sum.
+// Note describes in plain words what happened to the month's sum.
 func (m *Month) Note() string {
 	name := monthName(m.Month)
 	text := fmt.Sprintf("The events of %s come to %d p", name, m.Early)
@@ -121,7 +121,7 @@ func (m *Month) Note() string {
 		)
 	}
 
-	if !m.Held {
+	if !m.HasEvents {
 		return fmt.Sprintf("%s. %d p are carried on.", text, m.CarriedOut)
 	}
 
@@ -130,7 +130,7 @@ func (m *Month) Note() string {
 			"%s. %d p are credited, and %d p below nothing are not taken.",
 			text,
 			m.Credited,
-			m.Floored,
+			m.Dropped,
 		)
 	}
 

@@ -9,11 +9,11 @@ import (
 	"flexd/internal/settle"
 )
 
-// eventText says what a flex event came to, and what usual means.
+// eventText describes the result of a flex event, and the baseline it is compared with.
 func eventText(r *settle.Result, span flex.Span) string {
-	word := "less"
+	direction := "less"
 	if r.Flex > 0 {
-		word = "more"
+		direction = "more"
 	}
 
 	usual := "usual is what the plan without flexibility would have used"
@@ -31,13 +31,13 @@ func eventText(r *settle.Result, span flex.Span) string {
 	return fmt.Sprintf(
 		"%s kWh %s than usual, %s; %s",
 		kwhText(max(r.Flex, -r.Flex)),
-		word,
+		direction,
 		spanText(span),
 		usual,
 	)
 }
 
-// fewDaysText says that a baseline has too few days to be paid for.
+// fewDaysText says that a baseline has too few days for a payment.
 func fewDaysText(days int) string {
 	switch days {
 	case 0:
@@ -52,17 +52,17 @@ func fewDaysText(days int) string {
 	)
 }
 
-// eventWorking says how a line about a flex event came to its amount.
+// eventWorking describes the steps of the calculation of a line about a flex event.
 func (c *Calculation) eventWorking(amount flex.Pence) []string {
-	worth := "It was worth " + PenceText(c.Worth) +
+	value := "It was worth " + PenceText(c.Worth) +
 		": the kWh of each half-hour times its price"
 	if c.Worth < 0 {
-		worth = "It cost " + PenceText(-c.Worth) +
+		value = "It cost " + PenceText(-c.Worth) +
 			": the kWh of each half-hour times its price"
 	}
 
 	var steps []string
-	steps = append(steps, worth+".")
+	steps = append(steps, value+".")
 	if c.Carried != 0 {
 		steps = append(
 			steps,
@@ -71,7 +71,7 @@ func (c *Calculation) eventWorking(amount flex.Pence) []string {
 		)
 	}
 
-	parts := []string{"your share of " + partText(c.Share)}
+	parts := []string{"your share of " + percentText(c.Share)}
 	if c.LossFactor != settle.Whole {
 		parts = append(parts, "the loss factor of "+factorText(c.LossFactor))
 	}
@@ -79,7 +79,7 @@ func (c *Calculation) eventWorking(amount flex.Pence) []string {
 	if c.PaidEarly != settle.Whole && c.Due >= 0 {
 		parts = append(
 			parts,
-			partText(c.PaidEarly)+" of it now, the rest when it is final",
+			percentText(c.PaidEarly)+" of it now, the rest when it is final",
 		)
 	}
 
@@ -106,7 +106,7 @@ func (c *Calculation) eventWorking(amount flex.Pence) []string {
 	return append(steps, fmt.Sprintf("So this line is %d p.", amount))
 }
 
-// monthWorking says how an event is netted with the others of its month.
+// monthWorking describes how an event is netted with the others of its month.
 func (c *Calculation) monthWorking() string {
 	n := c.Others
 	text := fmt.Sprintf(
@@ -160,7 +160,7 @@ func (c *Calculation) monthWorking() string {
 	)
 }
 
-// sessionWorking says how a line about a plug session came to its amount.
+// sessionWorking describes the steps of the calculation of a line about a plug session.
 func (c *Calculation) sessionWorking(
 	energy flex.WattHours,
 	amount flex.Pence,
@@ -209,12 +209,12 @@ func PriceText(p *flex.Price) string {
 	return decimalText(int64(*p), 7)
 }
 
-// partText writes a fraction as percent.
-func partText(p settle.Parts) string { return decimalText(int64(p), 4) + " %" }
+// percentText writes a fraction as percent.
+func percentText(p settle.Parts) string { return decimalText(int64(p), 4) + " %" }
 
 func factorText(p settle.Parts) string { return decimalText(int64(p), 6) }
 
-// decimalText writes n of 10 to the minus places exactly, without zeros at the end.
+// decimalText writes n times 10 to the power of -places exactly, without trailing zeros.
 func decimalText(n int64, places int) string {
 	sign := ""
 	if n < 0 {
@@ -222,15 +222,15 @@ func decimalText(n int64, places int) string {
 	}
 
 	digits := fmt.Sprintf("%0*d", places+1, n)
-	whole, part := digits[:len(digits)-places], strings.TrimRight(digits[len(digits)-places:], "0")
-	if part == "" {
-		return sign + whole
+	integer, fraction := digits[:len(digits)-places], strings.TrimRight(digits[len(digits)-places:], "0")
+	if fraction == "" {
+		return sign + integer
 	}
 
-	return sign + whole + "." + part
+	return sign + integer + "." + fraction
 }
 
-// spanText says a time as people at the site would.
+// spanText writes a span in the site's local time.
 func spanText(s flex.Span) string {
 	if flex.DayAt(s.From) == flex.DayAt(s.To.Add(-1)) {
 		return flex.Clock(s.From, flex.London, "2 January, 15:04") + " to " +

@@ -42,7 +42,7 @@ func (y *fixture) rated(t *testing.T, w flex.Watts) {
 // repaired repairs a day and returns how many transactions that posted.
 func (y *fixture) repaired(t *testing.T, day flex.Day) int {
 	t.Helper()
-	r, err := y.service.Repair(t.Context(), y.org, reward.Again{From: day.Add(-1), To: day.Add(1)})
+	r, err := y.service.Repair(t.Context(), y.org, reward.Resettlement{From: day.Add(-1), To: day.Add(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

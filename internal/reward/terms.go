@@ -19,12 +19,12 @@ import (
 // organisation has set neither a rate nor a share.
 const DefaultCredit = 2.0
 
-// terms are what events and sessions of one London day are settled and credited on, and what
-// withdrawals of that day must meet.
+// terms are the rules of one London day: how its events and sessions are settled and credited,
+// and what its withdrawals must satisfy.
 type terms struct {
 	// per kilowatt-hour of a plug session; zero: sessions earn nothing
 	credit     settle.Rate
-	creditSet  bool // whether the organisation has set the rate
+	hasCredit  bool // whether the organisation has set the rate
 	withdrawal ledger.WithdrawalTerms
 	rule       settle.Rule
 	settle     settle.Terms
@@ -45,7 +45,7 @@ func TermSettings() []TermSetting {
 	return slices.Concat(userTerms(), baselineTerms(), revenueTerms())
 }
 
-// userTerms are what users earn, and when they may withdraw it.
+// userTerms decide what users earn, and when they may withdraw it.
 func userTerms() []TermSetting {
 	return []TermSetting{
 		{
@@ -62,24 +62,24 @@ func userTerms() []TermSetting {
 			"min_withdrawal_pence",
 			strconv.Itoa(int(ledger.DefaultWithdrawalTerms.Minimum)),
 			"the least withdrawal",
-			readWhole(func(t *terms) *flex.Pence {
+			readInteger(func(t *terms) *flex.Pence {
 				return &t.withdrawal.Minimum
 			}, 0, 1_000_000),
 		},
 		{"min_wait_days", "0", "days from the first reward to the first withdrawal",
-			readWhole(func(t *terms) *int {
+			readInteger(func(t *terms) *int {
 				return &t.withdrawal.WaitDays
 			}, 0, 3650)},
 	}
 }
 
-// baselineTerms are how a flex event's baseline is found.
+// baselineTerms decide how a flex event's baseline is computed.
 func baselineTerms() []TermSetting {
 	return []TermSetting{
 		{"baseline", string(settle.DefaultRule.Method), "how a flex event's baseline is found",
-			readWord(
-				func(t *terms, word string) {
-					t.rule.Method = settle.Method(word)
+			readChoice(
+				func(t *terms, choice string) {
+					t.rule.Method = settle.Method(choice)
 				},
 				string(settle.Mean),
 				string(settle.MiddleEight),
@@ -89,16 +89,16 @@ func baselineTerms() []TermSetting {
 			"in_day",
 			"false",
 			"adjust the baseline by the hours before the event",
-			readTruth(func(t *terms) *bool { return &t.rule.InDay }),
+			readBool(func(t *terms) *bool { return &t.rule.InDay }),
 		},
 		{"in_day_cap_wh", "no cap", "by at most so much in a half-hour",
-			readWhole(func(t *terms) *flex.WattHours {
+			readInteger(func(t *terms) *flex.WattHours {
 				return &t.rule.InDayCap
 			}, 1, settle.MaxEnergy)},
 	}
 }
 
-// revenueTerms are how revenue becomes pence, and when these are credited.
+// revenueTerms decide how revenue is converted into pence, and when those are credited.
 func revenueTerms() []TermSetting {
 	return []TermSetting{
 		{"paid_early", "1", "part of the user's share that an estimate pays, 0 to 1",
@@ -117,14 +117,14 @@ func revenueTerms() []TermSetting {
 			"rounding",
 			settle.HalfAway.String(),
 			"of amounts between two pennies",
-			readWord(setRounding, settle.HalfAway.String(), settle.HalfEven.String()),
+			readChoice(setRounding, settle.HalfAway.String(), settle.HalfEven.String()),
 		},
 		{
 			"crediting",
 			byMonth,
 			"a user's shares are netted over a London month before they are floored at nothing, or each event is floored",
-			readWord(func(t *terms, word string) {
-				t.settle.ByMonth = word == byMonth
+			readChoice(func(t *terms, choice string) {
+				t.settle.ByMonth = choice == byMonth
 			}, byMonth, byEvent),
 		},
 
@@ -140,7 +140,7 @@ func revenueTerms() []TermSetting {
 			"carry_months",
 			strconv.Itoa(settle.DefaultCertainty.Months),
 			"for so many months a sum is carried that is not, and lapses then",
-			readWhole(func(t *terms) *int {
+			readInteger(func(t *terms) *int {
 				return &t.certainty.Months
 			}, 0, 120),
 		},
@@ -148,12 +148,12 @@ func revenueTerms() []TermSetting {
 			"claw_back",
 			"false",
 			"what cost money takes it from the user",
-			readTruth(func(t *terms) *bool { return &t.settle.ClawBack }),
+			readBool(func(t *terms) *bool { return &t.settle.ClawBack }),
 		},
 	}
 }
 
-// The words of crediting.
+// The values of the term crediting.
 const (
 	byMonth = "month"
 	byEvent = "event"
@@ -161,20 +161,20 @@ const (
 
 func readCredit(t *terms, text string) error {
 	f, err := decimal(text, 1000)
-	t.credit, t.creditSet = settle.RateOf(f), true
+	t.credit, t.hasCredit = settle.RateOf(f), true
 	return err
 }
 
-func setRounding(t *terms, word string) {
-	// the word is one of its own
-	t.settle.Rounding, _ = settle.ParseRounding(word)
+func setRounding(t *terms, choice string) {
+	// readChoice has checked the value, so that no error is possible
+	t.settle.Rounding, _ = settle.ParseRounding(choice)
 	t.rule.Rounding = t.settle.Rounding
 }
 
 // decimal reads a number from 0 to most.
 func decimal(text string, most float64) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
-	if inside := f >= 0 && f <= most; err != nil || !inside {
+	if inRange := f >= 0 && f <= most; err != nil || !inRange {
 		return 0, fmt.Errorf("a number from 0 to %g", most)
 	}
 
@@ -192,14 +192,14 @@ func readParts(
 	}
 }
 
-func readWhole[N ~int | ~int64](
+func readInteger[N ~int | ~int64](
 	field func(*terms) *N,
 	least, most N,
 ) func(*terms, string) error {
 	return func(t *terms, text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
-		inside := n >= int64(least) && n <= int64(most)
-		if err != nil || !inside {
+		inRange := n >= int64(least) && n <= int64(most)
+		if err != nil || !inRange {
 			return fmt.Errorf("a whole number from %d to %d", least, most)
 		}
 
@@ -208,7 +208,7 @@ func readWhole[N ~int | ~int64](
 	}
 }
 
-func readTruth(field func(*terms) *bool) func(*terms, string) error {
+func readBool(field func(*terms) *bool) func(*terms, string) error {
 	return func(t *terms, text string) error {
 		b, err := strconv.ParseBool(text)
 		if err != nil {
@@ -220,13 +220,13 @@ func readTruth(field func(*terms) *bool) func(*terms, string) error {
 	}
 }
 
-func readWord(
+func readChoice(
 	set func(*terms, string),
-	words ...string,
+	choices ...string,
 ) func(*terms, string) error {
 	return func(t *terms, text string) error {
-		if !slices.Contains(words, text) {
-			return fmt.Errorf("one of %s", strings.Join(words, ", "))
+		if !slices.Contains(choices, text) {
+			return fmt.Errorf("one of %s", strings.Join(choices, ", "))
 		}
 		set(t, text)
 		return nil
@@ -251,8 +251,8 @@ func defaultTerms() terms {
 	return t
 }
 
-// termsOf reads the values of terms by name. A user earns by session at a rate, or by flex
-// event a share; by both only if both are set.
+// termsOf reads the values of terms by name. A user earns a rate by session or a share by flex
+// event. Both count only if both are set.
 func termsOf(values map[string]string) (terms, error) {
 	t := defaultTerms()
 	for _, s := range TermSettings() {
@@ -272,14 +272,14 @@ func termsOf(values map[string]string) (terms, error) {
 		}
 	}
 
-	if !t.creditSet && t.settle.Share == 0 {
+	if !t.hasCredit && t.settle.Share == 0 {
 		t.credit = settle.RateOf(DefaultCredit)
 	}
 
 	return t, nil
 }
 
-// history is an organisation's terms over time, in order of day.
+// history has an organisation's terms over time, in order of their first day.
 type history []struct {
 	from flex.Day
 	terms
@@ -313,7 +313,7 @@ func historyOf(ctx context.Context, tx *store.Tx) (history, error) {
 	return h, nil
 }
 
-// valuesOn returns the values that hold on a day, by name; of each name the days are in order.
+// valuesOn returns the values in force on a day, by name. The days of each name must be in order.
 func valuesOn(all []flex.Term, d flex.Day) map[string]string {
 	values := map[string]string{}
 	for _, t := range all {
@@ -325,8 +325,8 @@ func valuesOn(all []flex.Term, d flex.Day) map[string]string {
 	return values
 }
 
-// on returns the terms that hold on a day.
-func (h history) on(d flex.Day) *terms {
+// forDay returns the terms in force on a day.
+func (h history) forDay(d flex.Day) *terms {
 	last := 0
 	for i := range h {
 		if compareDays(h[i].from, d) <= 0 {
@@ -337,16 +337,16 @@ func (h history) on(d flex.Day) *terms {
 	return &h[last].terms
 }
 
-// certaintyOf returns what a month's sum must be to be credited. The month's first day decides,
-// so that no month asks for two.
+// certaintyOf returns the rule for crediting a month's sum. The month's first day decides, so
+// that a month has only one rule.
 func (h history) certaintyOf(m ledger.Month) settle.Certainty {
-	return h.on(m.First()).certainty
+	return h.forDay(m.First()).certainty
 }
 
-// Terms are an organisation's terms: what holds today, and when each was or will be changed.
+// Terms are an organisation's terms: those in force today, and all changes to them.
 type Terms struct {
 	Today flex.Day
-	// that hold today, by name; the default is empty or not there
+	// in force today, by name; empty or absent for the default
 	Values  map[string]string
 	Changes []flex.Term // by name, then by day
 }
@@ -359,14 +359,14 @@ func (s *Service) Terms(
 	var t Terms
 	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		t, err = termsNow(ctx, tx)
+		t, err = currentTerms(ctx, tx)
 		return err
 	})
 
 	return t, err
 }
 
-func termsNow(ctx context.Context, tx *store.Tx) (Terms, error) {
+func currentTerms(ctx context.Context, tx *store.Tx) (Terms, error) {
 	var t Terms
 	t.Today = flex.DayAt(tx.Now())
 	var err error
@@ -375,10 +375,10 @@ func termsNow(ctx context.Context, tx *store.Tx) (Terms, error) {
 	return t, err
 }
 
-// SetTerms sets terms by name, an empty value for the default, from a London day on. The zero
-// day stands for tomorrow, or for all days as long as nothing was settled. A day of which, or
-// after which, something was settled is a Conflict: events and sessions keep the terms of
-// their day. It returns the day from which the terms hold, zero for the beginning.
+// SetTerms sets terms by name from a London day on; an empty value restores the default. The zero
+// day means tomorrow, or all days if nothing was settled yet. A day is a Conflict if something of
+// it, or of a later day, was settled already: those events and sessions keep the terms of their
+// day. It returns the first day of the new terms; zero means from the beginning.
 func (s *Service) SetTerms(
 	ctx context.Context,
 	org flex.OrgID,
@@ -392,7 +392,7 @@ func (s *Service) SetTerms(
 
 	day := from
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// A transaction that settles a day ends before this change of terms, or waits for it.
+		// With the lock, a transaction that settles a day ends before this change or waits for it.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
@@ -436,7 +436,7 @@ func checkTerms(values map[string]string) error {
 	return err
 }
 
-// firstDay is the day from which terms are to hold, if they may.
+// firstDay returns the first day of new terms, or a Conflict if that day was settled already.
 func firstDay(
 	ctx context.Context,
 	tx *store.Tx,
@@ -463,8 +463,8 @@ func firstDay(
 	return from, nil
 }
 
-// putTerm keeps a term. From the beginning it is the only one of its name: nothing was settled
-// on what it was.
+// putTerm stores a term. One that holds from the beginning replaces all others of its name,
+// because nothing was settled on those.
 func putTerm(ctx context.Context, tx *store.Tx, t flex.Term) error {
 	if t.From == (flex.Day{}) {
 		if err := tx.DropTerm(ctx, t.Name); err != nil {

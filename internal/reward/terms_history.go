@@ -10,15 +10,15 @@ import (
 	"flexd/internal/store"
 )
 
-// TermValue is a value of a term from a day on: the zero day stands for the beginning, an empty
-// value for the default.
+// TermValue is a value of a term from a day on. The zero day means from the beginning, an empty
+// value the default.
 type TermValue struct {
-	Name  string
-	From  flex.Day // London; zero: from the beginning
-	Value string   // as flexd org set takes it; empty: the default
-	SetAt time.Time
-	SetBy string
-	Holds bool // today
+	Name    string
+	From    flex.Day // London; zero: from the beginning
+	Value   string   // as flexd org set takes it; empty: the default
+	SetAt   time.Time
+	SetBy   string
+	InForce bool // in force today
 }
 
 func termValue(t flex.Term) TermValue {
@@ -31,8 +31,8 @@ func termValue(t flex.Term) TermValue {
 	}
 }
 
-// History returns every value that a term had, has or is to have, in order of day; the default
-// from the beginning among them if nothing else was set then.
+// History returns all past, present and future values of a term, in order of day. It begins with
+// the default if no other value was set from the beginning.
 func (t Terms) History(name string) []TermValue {
 	var values []TermValue
 	for _, change := range t.Changes {
@@ -47,7 +47,7 @@ func (t Terms) History(name string) []TermValue {
 
 	for i := len(values) - 1; i >= 0; i-- {
 		if compareDays(values[i].From, t.Today) <= 0 {
-			values[i].Holds = true
+			values[i].InForce = true
 			break
 		}
 	}
@@ -55,21 +55,21 @@ func (t Terms) History(name string) []TermValue {
 	return values
 }
 
-// TermsPreview is what a change of terms would do.
+// TermsPreview describes the effect of a change of terms.
 type TermsPreview struct {
-	// from when they would hold; zero: from the beginning
+	// the first day of the new terms; zero: from the beginning
 	From flex.Day
-	// what holds on that day as it is, by name; the default is empty
+	// values in force on that day before the change, by name; empty for the default
 	Before map[string]string
-	// values of the same terms that are to hold from later days, and stay
+	// values of the same terms from later days, which the change keeps
 	Later []flex.Term
-	// the last day of which anything was settled; zero: none
+	// the last day with anything settled; zero: none
 	Settled flex.Day
 	// the first month that is not closed; zero: none was closed
 	Open ledger.Month
 }
 
-// PreviewTerms says what SetTerms would do, with the same failures, and changes nothing.
+// PreviewTerms returns what SetTerms would do, with the same errors, and changes nothing.
 func (s *Service) PreviewTerms(
 	ctx context.Context,
 	org flex.OrgID,
@@ -116,8 +116,8 @@ func previewTerms(
 	p.Before = valuesOn(all, p.From)
 	for _, t := range all {
 		_, changes := values[t.Name]
-		stays := p.From != (flex.Day{}) && compareDays(t.From, p.From) > 0
-		if changes && stays {
+		isLater := p.From != (flex.Day{}) && compareDays(t.From, p.From) > 0
+		if changes && isLater {
 			p.Later = append(p.Later, t)
 		}
 	}

@@ -70,7 +70,7 @@ func TestTerms_ADayKeepsItsOwn(t *testing.T) {
 // again settles a day once more as it was known at an instant.
 func (y *fixture) again(t *testing.T, day flex.Day, known time.Time) store.Run {
 	t.Helper()
-	run, err := y.service.SettleAgain(t.Context(), y.org, reward.Again{From: day, To: day, KnownAt: known})
+	run, err := y.service.Resettle(t.Context(), y.org, reward.Resettlement{From: day, To: day, KnownAt: known})
 	if err != nil || run.Events == 0 {
 		t.Fatalf("settled again: %+v, %v", run, err)
 	}

@@ -11,23 +11,23 @@ import (
 	"flexd/internal/store"
 )
 
-// BaselineTrial says on what past the baselines are tried.
+// BaselineTrial selects the past days and settlement periods on which baselines are tested.
 type BaselineTrial struct {
 	From, To    flex.Day // both included
 	First, Last int      // settlement periods of each day
 }
 
-// TrialDaysMax is the number of days that baselines are tried on at a time.
+// TrialDaysMax is the most days that one trial may cover.
 const TrialDaysMax = 400
 
-// TriedMethod is a method of finding baselines and how well it met the days.
-type TriedMethod struct {
+// MethodAccuracy is a baseline method and its accuracy on the tested days.
+type MethodAccuracy struct {
 	Name string
 	settle.Accuracy
 }
 
-// TryAll tries every method on one meter.
-func TryAll(t *settle.Trial) []TriedMethod {
+// TryMethods tests every baseline method on one meter.
+func TryMethods(t *settle.Trial) []MethodAccuracy {
 	rules := []struct {
 		name string
 		rule settle.Rule
@@ -36,22 +36,22 @@ func TryAll(t *settle.Trial) []TriedMethod {
 	rules[1].rule.InDay = true
 	rules[2].rule.Method = settle.MiddleEight
 	rules[3].rule.Method = settle.Nominated
-	tried := make([]TriedMethod, len(rules))
+	results := make([]MethodAccuracy, len(rules))
 
 	for i, r := range rules {
-		tried[i] = TriedMethod{r.name, t.Try(r.rule)}
+		results[i] = MethodAccuracy{r.name, t.Try(r.rule)}
 	}
 
-	return tried
+	return results
 }
 
-// TryBaselines tries every method on the organisation's sites, by their boundary meters, on
-// days without a flex event.
+// TryBaselines tests every method on the boundary meters of the organisation's sites, on days
+// without a flex event.
 func (s *Service) TryBaselines(
 	ctx context.Context,
 	org flex.OrgID,
 	t BaselineTrial,
-) ([]TriedMethod, error) {
+) ([]MethodAccuracy, error) {
 	if n := len(daysBetween(t.From, t.To)); n > TrialDaysMax {
 		return nil, flex.Fail(
 			flex.Invalid,
@@ -61,7 +61,7 @@ func (s *Service) TryBaselines(
 		)
 	}
 
-	all := TryAll(&settle.Trial{})
+	all := TryMethods(&settle.Trial{})
 
 	for last, more := (flex.SiteID{}), true; more; {
 		var sites []flex.SiteID
@@ -87,35 +87,35 @@ func (s *Service) TryBaselines(
 	return all, nil
 }
 
-// trialPage is the number of sites that are looked up at a time.
+// trialPage is the number of sites that one transaction lists.
 const trialPage = 1000
 
-// trySite adds what the methods come to at one site.
+// trySite adds the accuracy of the methods at one site.
 func (s *Service) trySite(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	t BaselineTrial,
-	all []TriedMethod,
+	all []MethodAccuracy,
 ) error {
-	var one *settle.Trial
+	var trial *settle.Trial
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		one, err = siteTrial(ctx, tx, site, t)
+		trial, err = siteTrial(ctx, tx, site, t)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 
-	for i, tried := range TryAll(one) {
-		all[i].Add(tried.Accuracy)
+	for i, result := range TryMethods(trial) {
+		all[i].Add(result.Accuracy)
 	}
 
 	return nil
 }
 
-// siteTrial reads a site's past.
+// siteTrial reads a site's metered past.
 func siteTrial(
 	ctx context.Context,
 	tx *store.Tx,
@@ -157,7 +157,7 @@ func siteTrial(
 		return trial, err
 	}
 
-	return trial, withCars(ctx, tx, trial, assets, all)
+	return trial, addCars(ctx, tx, trial, assets, all)
 }
 
 func idsOf(assets []flex.Asset) []flex.AssetID {
@@ -169,9 +169,9 @@ func idsOf(assets []flex.Asset) []flex.AssetID {
 	return ids
 }
 
-// withCars tells the trial what the site's cars used, and what the baseline takes of their
-// plans.
-func withCars(
+// addCars adds to the trial the energy of the site's cars, and the part of their plans that a
+// nominated baseline would count.
+func addCars(
 	ctx context.Context,
 	tx *store.Tx,
 	trial *settle.Trial,
@@ -195,7 +195,7 @@ func withCars(
 
 		own := settle.HalfHours(settle.Asset, rs)
 
-		stays, err := staysOf(ctx, tx, a.ID, flex.Span{
+		stays, err := pluggedInSpans(ctx, tx, a.ID, flex.Span{
 			From: days[0].Start(),
 			To:   days[len(days)-1].Add(1).Start(),
 		})
@@ -203,8 +203,8 @@ func withCars(
 			return err
 		}
 
-		used = append(used, settle.Used(own, stays, days))
-		trial.Shown = addDays(trial.Shown, shownOf(&a, own, stays))
+		used = append(used, settle.UsedEnergy(own, stays, days))
+		trial.PlannedCars = addDays(trial.PlannedCars, supportedPlan(&a, own, stays))
 	}
 
 	trial.Home = settle.Without(trial.Metered, used...)
@@ -212,43 +212,44 @@ func withCars(
 	return nil
 }
 
-// staysOf returns when an asset was plugged in, in a span.
-func staysOf(
+// pluggedInSpans returns the times of a span in which an asset was plugged in.
+func pluggedInSpans(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 	span flex.Span,
 ) ([]flex.Span, error) {
 	sessions, err := tx.SessionsWithin(ctx, asset, span)
-	var stays []flex.Span
+	var spans []flex.Span
 	for _, s := range sessions {
-		stay := flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}
-		if stay.To.IsZero() {
-			stay.To = tx.Now()
+		plugged := flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}
+		if plugged.To.IsZero() {
+			plugged.To = tx.Now()
 		}
-		stays = append(stays, stay)
+		spans = append(spans, plugged)
 	}
 
-	return stays, err
+	return spans, err
 }
 
-// shownOf returns what the nominated baseline takes of an asset's plans where nothing steered
-// it: full power from the plug-in on, as far as the stay shows that it could.
-func shownOf(
+// supportedPlan returns the part of an asset's plan that a nominated baseline would count if
+// nothing controlled the asset. Such a plan is full power from the plug-in on, limited to what
+// the meter shows the car could take (see settle.Stay).
+func supportedPlan(
 	a *flex.Asset,
 	own []settle.MeteredDay,
 	stays []flex.Span,
 ) []settle.MeteredDay {
 	power := a.RatedPower()
-	var shown []settle.MeteredDay
+	var supported []settle.MeteredDay
 	for _, span := range stays {
 		stay := settle.Stay{Span: span}
-		stay.Meter(own)
-		stay.Plan = stay.At(power)
-		shown = addDays(shown, stay.Days(stay.Shown()))
+		stay.UseMeter(own)
+		stay.Plan = stay.FullPowerPlan(power)
+		supported = addDays(supported, stay.ByDay(stay.SupportedPlan()))
 	}
 
-	return shown
+	return supported
 }
 
 // consentedDays returns the half-hours of a site's boundary that may be used.
@@ -273,8 +274,8 @@ func consentedDays(
 	return boundaryDays(rs, ids, consent[site]), err
 }
 
-// boundaryDays returns the half-hours of a boundary that several devices may tell of: those
-// of the device that tells of the most under the user's consent.
+// boundaryDays returns the half-hours of a boundary. If several devices read it, the device with
+// the most half-hours under the user's consent is used.
 func boundaryDays(
 	rs []flex.Reading,
 	ids []flex.AssetID,
@@ -283,9 +284,9 @@ func boundaryDays(
 	most := 0
 	var best []settle.MeteredDay
 	for _, id := range ids {
-		other := func(r flex.Reading) bool { return r.AssetID != id }
+		ofOther := func(r flex.Reading) bool { return r.AssetID != id }
 		days := settle.ConsentedHalfHours(
-			slices.DeleteFunc(slices.Clone(rs), other),
+			slices.DeleteFunc(slices.Clone(rs), ofOther),
 			consent,
 		)
 
@@ -303,7 +304,7 @@ func boundaryDays(
 	return best
 }
 
-// addDays adds the half-hours of days in order to others.
+// addDays adds the energy of days to that of the same half-hours in to, which is in order of day.
 func addDays(to, days []settle.MeteredDay) []settle.MeteredDay {
 	for i := range days {
 		at, found := slices.BinarySearchFunc(

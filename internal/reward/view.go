@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// How much an overview lists.
+// The numbers of rows of an overview.
 const (
 	overviewRuns   = 30 // settlement runs
 	overviewMonths = 36 // lines of market money
@@ -51,7 +51,7 @@ type Overview struct {
 	Runs        []Run         // the newest first
 }
 
-// AccountSum is what an account of the books holds; a debit is positive.
+// AccountSum is the balance of an account of the books; a debit is positive.
 type AccountSum struct {
 	Account ledger.Account
 	Sum     flex.Pence
@@ -110,7 +110,7 @@ type EventLine struct {
 	Estimated flex.MicroPounds  // gross
 	Final     *flex.MicroPounds // nil while it may change
 	Missing   int               // periods without a reading or a price
-	// there were too few days to say what is usual; then Flex is nil, and nothing is paid
+	// there were too few days for a baseline; then Flex is nil, and nothing is paid
 	NoBaseline bool
 	Version    int // of its newest settlement, 0 before the first
 }
@@ -209,9 +209,9 @@ func (v *Overview) markUnpaid(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 
-	without, err := tx.WithoutBaseline(ctx, ids)
+	noBaseline, err := tx.WithoutBaseline(ctx, ids)
 	for i := range v.Events {
-		if e := &v.Events[i]; without[e.ID] {
+		if e := &v.Events[i]; noBaseline[e.ID] {
 			e.NoBaseline, e.Flex = true, nil
 		}
 	}
@@ -219,7 +219,7 @@ func (v *Overview) markUnpaid(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// addMoney reads the books, and what the market owes and paid.
+// addMoney reads the books, and what the market owes and has paid.
 func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) error {
 	sums, err := tx.AccountSums(ctx)
 	if err != nil {
@@ -260,7 +260,7 @@ func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// addWithdrawals counts the withdrawals, and lists those of the status that is asked for.
+// addWithdrawals counts the withdrawals, and lists those of the requested status.
 func (v *Overview) addWithdrawals(
 	ctx context.Context,
 	tx *store.Tx,
@@ -347,8 +347,8 @@ func (s *Service) Withdrawals(
 	return lines, err
 }
 
-// RunsCompared is what two runs say differently.
-type RunsCompared struct {
+// RunComparison has the differences between two runs.
+type RunComparison struct {
 	Before  Run
 	After   Run
 	Changes []settle.Change
@@ -359,8 +359,8 @@ func (s *Service) CompareRuns(
 	ctx context.Context,
 	org flex.OrgID,
 	before, after flex.RunID,
-) (RunsCompared, error) {
-	var c RunsCompared
+) (RunComparison, error) {
+	var c RunComparison
 	var err error
 	c.Changes, err = s.Compare(ctx, org, before, after)
 	if err != nil {
@@ -381,7 +381,7 @@ func (s *Service) CompareRuns(
 	return c, err
 }
 
-// EventView is one flex event, and what it came to.
+// EventView is one flex event with its result.
 type EventView struct {
 	Org       flex.Org
 	Event     EventLine
@@ -391,7 +391,7 @@ type EventView struct {
 	Note      string         // why there is no result
 }
 
-// EventView reads a flex event, whosever it is, in one transaction.
+// EventView reads a flex event of any organisation in one transaction.
 func (s *Service) EventView(
 	ctx context.Context,
 	id flex.FlexEventID,
@@ -432,7 +432,7 @@ func (s *Service) EventView(
 	return v, err
 }
 
-// addResult reads what the event came to.
+// addResult reads the event's result.
 func (v *EventView) addResult(ctx context.Context, tx *store.Tx) error {
 	settled, err := tx.NewestSettlement(ctx, v.Event.ID)
 	if flex.KindOf(err) == flex.NotFound {

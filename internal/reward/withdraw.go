@@ -55,13 +55,13 @@ func (s *Service) Withdraw(
 			return err
 		}
 
-		asked, err := tx.FormWithdrawal(ctx, v.SiteID, form)
+		repeated, err := tx.FormWithdrawal(ctx, v.SiteID, form)
 		if err != nil {
 			return err
 		}
 
-		if asked != nil {
-			w = *asked
+		if repeated != nil {
+			w = *repeated
 			return checkSameAmount(w, amount)
 		}
 
@@ -122,7 +122,7 @@ func (s *Service) withdraw(
 	if err != nil {
 		return w, err
 	}
-	if err := terms.on(flex.DayAt(tx.Now())).withdrawal.Admit(
+	if err := terms.forDay(flex.DayAt(tx.Now())).withdrawal.Admit(
 		amount,
 		balance,
 		first,

@@ -155,7 +155,7 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 		if ps, _ := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{}); len(ps.Payments) != 0 {
 			t.Error("exported twice")
 		}
-		if ps, _ := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Again: true}); len(ps.Payments) != 1 {
+		if ps, _ := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Repeat: true}); len(ps.Payments) != 1 {
 			t.Error("not exported again when asked to")
 		}
 
@@ -213,7 +213,7 @@ func TestWithdraw_Failed(t *testing.T) {
 	if y.balance(t) != 2500 {
 		t.Errorf("balance %d", y.balance(t))
 	}
-	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 2 || len(letters) != 2 || !strings.Contains(letters[1], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Count != 2 || len(letters) != 2 || !strings.Contains(letters[1], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
 		t.Fatalf("letters %q %v", letters, err)
 	}
 
@@ -228,7 +228,7 @@ func TestWithdraw_Failed(t *testing.T) {
 	if err != nil || p.Account.Linked || p.Balance != 2500 || !p.NeedsCode {
 		t.Errorf("balance %+v %v", p, err)
 	}
-	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 0 {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Count != 0 {
 		t.Errorf("sent again: %+v %v", r, err)
 	}
 }

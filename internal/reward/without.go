@@ -36,8 +36,8 @@ var automaticCauses = []store.Cause{
 	store.CauseCalled,
 }
 
-// plannedStay is a session, with what would have been planned in it without the market.
-type plannedStay struct {
+// replannedSession is a session, with what would have been planned in it without the market.
+type replannedSession struct {
 	flex.Span
 	session   flex.SessionID
 	asset     flex.AssetID
@@ -53,8 +53,8 @@ func plansWithout(
 	tx *store.Tx,
 	r *store.SessionSettlement,
 	schedules []store.Schedule,
-) (*plannedStay, error) {
-	own := &plannedStay{
+) (*replannedSession, error) {
+	own := &replannedSession{
 		Span:      r.Span,
 		session:   r.SessionID,
 		asset:     r.AssetID,
@@ -67,7 +67,7 @@ func plansWithout(
 	}
 
 	supply := fuse[r.SiteID]
-	stays := []*plannedStay{own}
+	sessions := []*replannedSession{own}
 	if least := leastFuse(supply, flex.Span{To: r.To}); least < flex.Unbounded {
 		found, err := connected(ctx, tx, r.SiteID, own)
 		if err != nil {
@@ -77,14 +77,14 @@ func plansWithout(
 		if n := numAssets(found); n > maxPlannedTogether {
 			supply = shareOf(supply, n)
 		} else {
-			stays, err = sessionsPlanned(ctx, tx, own, found)
+			sessions, err = sessionsPlanned(ctx, tx, own, found)
 			if err != nil {
 				return own, err
 			}
 		}
 	}
 
-	planTogether(stays, supply, r.To)
+	planTogether(sessions, supply, r.To)
 
 	return own, nil
 }
@@ -107,8 +107,8 @@ func shareOf(
 ) flex.History[flex.Supply] {
 	share := slices.Clone(fuse)
 	for i := range share {
-		if whole := share[i].Is.Import; share[i].Is.Set {
-			share[i].Is.Import = min(whole, max(whole/flex.Watts(assets), flex.LeastPower(1)))
+		if capacity := share[i].Is.Import; share[i].Is.Set {
+			share[i].Is.Import = min(capacity, max(capacity/flex.Watts(assets), flex.LeastPower(1)))
 		}
 	}
 
@@ -121,24 +121,24 @@ func connected(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-	own *plannedStay,
+	own *replannedSession,
 ) ([]store.Session, error) {
 	span := own.Span
 	earliest := span.From.Add(-connectedReach)
 
 	var found []store.Session
-	for again := true; again; {
+	for changed := true; changed; {
 		var err error
 		found, err = tx.PlannedSessions(ctx, site, span)
 		if err != nil {
 			return nil, err
 		}
 
-		again = false
+		changed = false
 		for i := range found {
 			from := flex.Later(found[i].PluggedInAt, earliest)
 			if from.Before(span.From) {
-				span.From, again = from, true
+				span.From, changed = from, true
 			}
 		}
 	}
@@ -151,10 +151,10 @@ func connected(
 func sessionsPlanned(
 	ctx context.Context,
 	tx *store.Tx,
-	own *plannedStay,
+	own *replannedSession,
 	found []store.Session,
-) ([]*plannedStay, error) {
-	stays := []*plannedStay{own}
+) ([]*replannedSession, error) {
+	sessions := []*replannedSession{own}
 	for i := range found {
 		s := &found[i]
 		if s.ID == own.session {
@@ -171,7 +171,7 @@ func sessionsPlanned(
 			end = flex.Earlier(end, s.PluggedOutAt)
 		}
 
-		stays = append(stays, &plannedStay{
+		sessions = append(sessions, &replannedSession{
 			Span:      flex.Span{From: s.PluggedInAt, To: end},
 			session:   s.ID,
 			asset:     s.AssetID,
@@ -179,25 +179,25 @@ func sessionsPlanned(
 		})
 	}
 
-	return stays, nil
+	return sessions, nil
 }
 
-// planTogether plans stays without the market until an instant, within the main fuse if
+// planTogether plans sessions without the market until an instant, within the main fuse if
 // together they can exceed it.
 func planTogether(
-	stays []*plannedStay,
+	sessions []*replannedSession,
 	fuse flex.History[flex.Supply],
 	until time.Time,
 ) {
-	if !canExceed(stays, fuse, until) {
-		for _, s := range stays {
+	if !canExceed(sessions, fuse, until) {
+		for _, s := range sessions {
 			s.planAlone()
 		}
 		return
 	}
 
-	for _, at := range replanTimes(stays, until) {
-		order := planningOrder(stays, at)
+	for _, at := range replanTimes(sessions, until) {
+		order := planningOrder(sessions, at)
 		if len(order) == 0 {
 			continue
 		}
@@ -211,21 +211,21 @@ func planTogether(
 }
 
 // planWithin plans a stay from an instant on within limits. It returns the limits that remain
-// for the next stays: of the plans without the market, and of the nominated plans.
-func (s *plannedStay) planWithin(
+// for the next sessions: of the plans without the market, and of the nominated plans.
+func (s *replannedSession) planWithin(
 	at time.Time,
 	without, nominated []flex.Step,
 ) (withoutLeft, nominatedLeft []flex.Step) {
-	made := s.newest(at)
+	schedule := s.newest(at)
 	from := at.Truncate(time.Second)
-	problem := made.From.Problem(from, chargedUnder(made, s.without, at))
+	problem := schedule.From.Problem(from, chargedUnder(schedule, s.without, at))
 	least := min(problem.Power, leastPower(problem.Power))
 
 	problem.Limits = dropUnusable(without, least)
-	dispatched := rampedWithin(made, problem)
+	dispatched := rampedWithin(schedule, problem)
 	s.without = append(s.without, settle.Dispatch{At: at, Steps: dispatched})
 
-	problem = made.From.Problem(from, chargedUnder(made, s.nominated, at))
+	problem = schedule.From.Problem(from, chargedUnder(schedule, s.nominated, at))
 	problem.Limits = dropUnusable(nominated, least)
 	planned := charge.Counterfactual(problem).Steps
 	s.nominated = append(s.nominated, settle.Dispatch{At: at, Steps: planned})
@@ -233,15 +233,15 @@ func (s *plannedStay) planWithin(
 	return remainingLimits(without, dispatched, problem.Power), remainingLimits(nominated, planned, problem.Power)
 }
 
-// canExceed reports whether the assets of stays can together draw more than the fuse carries.
+// canExceed reports whether the assets of sessions can together draw more than the fuse carries.
 func canExceed(
-	stays []*plannedStay,
+	sessions []*replannedSession,
 	fuse flex.History[flex.Supply],
 	until time.Time,
 ) bool {
 	most := map[flex.AssetID]flex.Watts{}
 	span := flex.Span{From: until, To: until}
-	for _, s := range stays {
+	for _, s := range sessions {
 		span.From = flex.Earlier(span.From, s.From)
 		for i := range s.schedules {
 			most[s.asset] = max(most[s.asset], s.schedules[i].From.Power)
@@ -274,23 +274,23 @@ func leastFuse(
 }
 
 // planAlone plans a stay that is not bounded by a fuse.
-func (s *plannedStay) planAlone() {
+func (s *replannedSession) planAlone() {
 	for i := range s.schedules {
-		made := &s.schedules[i]
+		schedule := &s.schedules[i]
 		if !s.byUser(i) {
 			continue
 		}
 
-		from := made.Steps[0].From
-		problem := made.From.Problem(from, chargedUnder(made, s.without, made.MadeAt))
+		from := schedule.Steps[0].From
+		problem := schedule.From.Problem(from, chargedUnder(schedule, s.without, schedule.MadeAt))
 		s.without = append(s.without, settle.Dispatch{
-			At:    made.MadeAt,
-			Steps: charge.Solve(withRamp(made, problem)).Steps,
+			At:    schedule.MadeAt,
+			Steps: charge.Solve(withRamp(schedule, problem)).Steps,
 		})
 
-		problem = made.From.Problem(from, chargedUnder(made, s.nominated, made.MadeAt))
+		problem = schedule.From.Problem(from, chargedUnder(schedule, s.nominated, schedule.MadeAt))
 		s.nominated = append(s.nominated, settle.Dispatch{
-			At:    made.MadeAt,
+			At:    schedule.MadeAt,
 			Steps: charge.Counterfactual(problem).Steps,
 		})
 	}
@@ -298,13 +298,13 @@ func (s *plannedStay) planAlone() {
 
 // byUser reports whether the i-th schedule would have been made without the market too, as is
 // true of the first one and of those that a user's change caused.
-func (s *plannedStay) byUser(i int) bool {
+func (s *replannedSession) byUser(i int) bool {
 	return i == 0 || !slices.Contains(automaticCauses, s.schedules[i].Cause)
 }
 
 // newest returns the schedule from whose inputs the plan without the market was made at an
 // instant; nil if there was none yet.
-func (s *plannedStay) newest(at time.Time) *store.Schedule {
+func (s *replannedSession) newest(at time.Time) *store.Schedule {
 	for i := range slices.Backward(s.schedules) {
 		if s.byUser(i) && !s.schedules[i].MadeAt.After(at) {
 			return &s.schedules[i]
@@ -318,21 +318,21 @@ func (s *plannedStay) newest(at time.Time) *store.Schedule {
 // energy is counted, until an instant. A ramp delays the plans without the market and not the
 // nominated ones, so that each has its own energy.
 func chargedUnder(
-	made *store.Schedule,
+	schedule *store.Schedule,
 	plans []settle.Dispatch,
 	at time.Time,
 ) flex.WattHours {
 	return settle.Drawn(
 		settle.InForce(plans, at),
-		made.From.Power,
-		flex.Span{From: made.From.CountFrom, To: at},
+		schedule.From.Power,
+		flex.Span{From: schedule.From.CountFrom, To: at},
 	)
 }
 
 // withRamp delays a problem by the ramp of the schedule that was made, so that the plan
 // without the market begins as much later as the one with it.
-func withRamp(made *store.Schedule, p charge.Problem) charge.Problem {
-	if r := made.From.Ramp; r != nil {
+func withRamp(schedule *store.Schedule, p charge.Problem) charge.Problem {
+	if r := schedule.From.Ramp; r != nil {
 		return ramp.Apply(p, r.Offset, r.Spread)
 	}
 
@@ -341,14 +341,14 @@ func withRamp(made *store.Schedule, p charge.Problem) charge.Problem {
 
 // rampedWithin returns a plan within the problem's limits that is delayed by the schedule's
 // ramp, unless the delay would leave more of the need uncharged.
-func rampedWithin(made *store.Schedule, p charge.Problem) []flex.Step {
+func rampedWithin(schedule *store.Schedule, p charge.Problem) []flex.Step {
 	plan := charge.Solve(p)
-	if made.From.Ramp == nil {
+	if schedule.From.Ramp == nil {
 		return plan.Steps
 	}
 
-	spread := withRamp(made, p)
-	if made.From.Ramp.Spread > 0 { // Apply with a spread discards the limits, which are applied again here
+	spread := withRamp(schedule, p)
+	if schedule.From.Ramp.Spread > 0 { // Apply with a spread discards the limits, which are applied again here
 		spread.Limits = outsideClosed(p.Limits, spread.Limits)
 	}
 
@@ -390,11 +390,11 @@ func outsideClosed(limits, closed []flex.Step) []flex.Step {
 	return out
 }
 
-// replanTimes returns the instants at which stays are planned again, in order: of each user's
+// replanTimes returns the instants at which sessions are planned again, in order: of each user's
 // changes, and of the end of each stay.
-func replanTimes(stays []*plannedStay, until time.Time) []time.Time {
+func replanTimes(sessions []*replannedSession, until time.Time) []time.Time {
 	var at []time.Time
-	for _, s := range stays {
+	for _, s := range sessions {
 		for i := range s.schedules {
 			if s.byUser(i) {
 				at = append(at, s.schedules[i].MadeAt)
@@ -411,26 +411,26 @@ func replanTimes(stays []*plannedStay, until time.Time) []time.Time {
 	return slices.CompactFunc(at, time.Time.Equal)
 }
 
-// planningOrder returns the stays that have a schedule at an instant, in the order in which
+// planningOrder returns the sessions that have a schedule at an instant, in the order in which
 // they are planned: charge-now first, then the earliest ready-by, then the earliest plug-in.
-func planningOrder(stays []*plannedStay, at time.Time) []*plannedStay {
+func planningOrder(sessions []*replannedSession, at time.Time) []*replannedSession {
 	due := map[flex.SessionID]time.Time{}
-	var order []*plannedStay
-	for _, s := range stays {
-		made := s.newest(at)
-		if made == nil || !s.Contains(at) {
+	var order []*replannedSession
+	for _, s := range sessions {
+		schedule := s.newest(at)
+		if schedule == nil || !s.Contains(at) {
 			continue
 		}
 
-		due[s.session] = made.From.ReadyBy
-		if made.From.ChargeNow.Contains(at) {
+		due[s.session] = schedule.From.ReadyBy
+		if schedule.From.ChargeNow.Contains(at) {
 			due[s.session] = at
 		}
 
 		order = append(order, s)
 	}
 
-	slices.SortFunc(order, func(a, b *plannedStay) int {
+	slices.SortFunc(order, func(a, b *replannedSession) int {
 		return cmp.Or(
 			due[a.session].Compare(due[b.session]),
 			a.From.Compare(b.From),
@@ -442,15 +442,15 @@ func planningOrder(stays []*plannedStay, at time.Time) []*plannedStay {
 }
 
 // fuseFrom returns the limits of a main fuse from an instant until the latest need of the
-// stays. Where no fuse was set there is no limit.
+// sessions. Where no fuse was set there is no limit.
 func fuseFrom(
 	fuse flex.History[flex.Supply],
 	at time.Time,
-	stays []*plannedStay,
+	sessions []*replannedSession,
 ) []flex.Step {
 	from := at.Truncate(time.Second)
 	end := from
-	for _, s := range stays {
+	for _, s := range sessions {
 		e := &s.newest(at).From
 		end = flex.Later(end, flex.Later(e.ReadyBy, e.ChargeNow.To))
 	}
@@ -473,7 +473,7 @@ func fuseFrom(
 
 // remainingLimits returns the limits that remain beside the plan of an asset with this power.
 func remainingLimits(limits, plan []flex.Step, power flex.Watts) []flex.Step {
-	var left []flex.Step
+	var remaining []flex.Step
 	for _, l := range limits {
 		at := l.From
 		for _, p := range plan {
@@ -485,19 +485,19 @@ func remainingLimits(limits, plan []flex.Step, power flex.Watts) []flex.Step {
 
 			before := flex.Span{From: at, To: span.From}
 			if !before.Empty() {
-				left = append(left, flex.Step{Span: before, Limit: l.Limit})
+				remaining = append(remaining, flex.Step{Span: before, Limit: l.Limit})
 			}
 
-			left = append(left, flex.Step{Span: span, Limit: max(0, l.Limit-drawn)})
+			remaining = append(remaining, flex.Step{Span: span, Limit: max(0, l.Limit-drawn)})
 			at = span.To
 		}
 
 		if rest := (flex.Span{From: at, To: l.To}); !rest.Empty() {
-			left = append(left, flex.Step{Span: rest, Limit: l.Limit})
+			remaining = append(remaining, flex.Step{Span: rest, Limit: l.Limit})
 		}
 	}
 
-	return left
+	return remaining
 }
 
 // dropUnusable returns the limits with zero in place of those that are below the least power

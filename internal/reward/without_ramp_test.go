@@ -28,7 +28,7 @@ func TestPlanTogether_Ramp(t *testing.T) {
 			made.From.Ramp = &store.Ramp{Offset: 5 * time.Minute, Spread: 10 * time.Minute}
 		}
 
-		h.stays = append(h.stays, &plannedStay{
+		h.stays = append(h.stays, &replannedSession{
 			Span: flex.Span{From: at, To: h.to}, asset: flex.AssetID{byte(car)}, session: flex.SessionID{byte(car)},
 			schedules: []store.Schedule{made},
 		})
@@ -57,7 +57,7 @@ func TestPlanTogether_RampChanged(t *testing.T) {
 	changed := time.Date(2026, 1, 14, 23, 38, 0, 0, time.UTC)
 
 	for _, fuse := range []flex.Watts{100_000, 7000} {
-		s := &plannedStay{Span: flex.Span{From: from, To: to}}
+		s := &replannedSession{Span: flex.Span{From: from, To: to}}
 		for i, at := range []time.Time{from, changed} {
 			made := store.Schedule{Cause: []store.Cause{store.CausePlugIn, store.CauseIntent}[i], From: store.PlanInputs{
 				ReadyBy: to, CountFrom: from, Power: 7400, Need: 14_000, Mode: flex.Minimise,
@@ -70,7 +70,7 @@ func TestPlanTogether_RampChanged(t *testing.T) {
 			s.schedules = append(s.schedules, made)
 		}
 
-		planTogether([]*plannedStay{s}, flex.Always(flex.Supply{Import: fuse, Set: true}), to)
+		planTogether([]*replannedSession{s}, flex.Always(flex.Supply{Import: fuse, Set: true}), to)
 		whole := flex.Span{From: from, To: to}
 		if wh := settle.Drawn(settle.InForce(s.without, to), 7400, whole); wh < 14_000 {
 			t.Errorf("%d Wh behind a fuse of %d W, of 14,000", wh, fuse)

@@ -23,7 +23,7 @@ func TestPlanTogether_Random(t *testing.T) {
 		planTogether(shuffled.stays, h.fuse, h.to)
 
 		until := h.from.Add(20 * time.Hour)
-		cut.stays = slices.DeleteFunc(cut.stays, func(s *plannedStay) bool { return !s.From.Before(until) })
+		cut.stays = slices.DeleteFunc(cut.stays, func(s *replannedSession) bool { return !s.From.Before(until) })
 		for _, s := range cut.stays {
 			s.To = flex.Earlier(s.To, until)
 		}
@@ -53,7 +53,7 @@ func TestPlanTogether_Random(t *testing.T) {
 type plannedHome struct {
 	from, to time.Time
 	fuse     flex.History[flex.Supply]
-	stays    []*plannedStay
+	stays    []*replannedSession
 }
 
 func (h *plannedHome) copied() *plannedHome {
@@ -94,7 +94,7 @@ func randomHome(r *rand.Rand) *plannedHome {
 		power := powers[r.IntN(len(powers))]
 		for at := h.from; ; {
 			at = at.Add(time.Duration(r.IntN(12*3600)) * time.Second)
-			s := &plannedStay{
+			s := &replannedSession{
 				Span:    flex.Span{From: at, To: flex.Earlier(h.to, at.Add(time.Duration(1+r.IntN(16*3600))*time.Second))},
 				asset:   flex.AssetID{byte(car)},
 				session: flex.SessionID{byte(car), byte(len(h.stays))},
@@ -113,7 +113,7 @@ func randomHome(r *rand.Rand) *plannedHome {
 }
 
 // changeAtRandom has the user, the market and others have schedules made at random.
-func (s *plannedStay) changeAtRandom(r *rand.Rand, power flex.Watts) {
+func (s *replannedSession) changeAtRandom(r *rand.Rand, power flex.Watts) {
 	causes := []store.Cause{store.CauseIntent, store.CauseChargeNow, store.CauseTariff, store.CauseMarket, store.CauseCaps}
 	for at := s.From; at.Before(s.To); at = at.Add(time.Duration(1+r.IntN(6*3600)) * time.Second) {
 		e := store.PlanInputs{
@@ -153,7 +153,7 @@ func TestShareOf_Random(t *testing.T) {
 
 		n := numAssets(sessions)
 		for _, s := range h.stays {
-			planTogether([]*plannedStay{s}, shareOf(h.fuse, n), h.to)
+			planTogether([]*replannedSession{s}, shareOf(h.fuse, n), h.to)
 		}
 
 		for p := flex.PeriodAt(h.from); p.Start().Before(h.to); p = p.Add(1) {

@@ -13,22 +13,23 @@ type Trial struct {
 	Metered  []MeteredDay // in order of day
 	// days with an event, which are not tested
 	EventDays []flex.Day
-	// Home is the metered energy without that of the cars, and Shown what the baseline takes
-	// of the cars' plans. The nominated baseline is tested only if both are given.
-	Home  []MeteredDay
-	Shown []MeteredDay
+	// Home is the metered energy without that of the cars, and PlannedCars the part of the
+	// cars' plans that counts in the baseline. The nominated baseline is tested only if both
+	// are given.
+	Home        []MeteredDay
+	PlannedCars []MeteredDay
 
 	From, To    flex.Day // the days tried, both included
 	First, Last int      // settlement periods of each
 }
 
-// Accuracy is how well a baseline met what was metered.
+// Accuracy is how closely a baseline met the metered energy.
 type Accuracy struct {
 	Days      int
 	HalfHours int
 	Metered   flex.WattHours // the sum
 	// the sum of metered less baseline, which would have counted as flexed energy
-	Off flex.WattHours
+	Deviation flex.WattHours
 	// the sum of the absolute differences of the half-hours
 	Absolute flex.WattHours
 }
@@ -36,7 +37,7 @@ type Accuracy struct {
 // Add adds another meter's accuracy.
 func (a *Accuracy) Add(b Accuracy) {
 	a.Days, a.HalfHours = a.Days+b.Days, a.HalfHours+b.HalfHours
-	a.Metered, a.Off = a.Metered+b.Metered, a.Off+b.Off
+	a.Metered, a.Deviation = a.Metered+b.Metered, a.Deviation+b.Deviation
 	a.Absolute += b.Absolute
 }
 
@@ -46,7 +47,7 @@ func (a *Accuracy) Bias() float64 {
 	if a.Metered == 0 {
 		return 0
 	}
-	return float64(a.Off) / float64(a.Metered)
+	return float64(a.Deviation) / float64(a.Metered)
 }
 
 // Error is the mean error of a half-hour in watt-hours.
@@ -57,9 +58,9 @@ func (a *Accuracy) Error() float64 {
 	return float64(a.Absolute) / float64(a.HalfHours)
 }
 
-// Try returns how well the rule's baseline meets the days of the trial that are metered
-// completely and have a baseline of the wanted number of days. Days of a clock change are not
-// tested.
+// Try returns the accuracy of the rule's baseline on the days of the trial. It tests the days
+// that are metered completely and whose baseline has the wanted number of days. Days of a
+// clock change are not tested.
 func (t *Trial) Try(rule Rule) Accuracy {
 	var a Accuracy
 	for d := t.From; compare(d, t.To) <= 0; d = d.Add(1) {
@@ -81,12 +82,12 @@ func (t *Trial) Try(rule Rule) Accuracy {
 		a.Days++
 		for i, n := range periods {
 			e, _ := own.At(n)
-			off := e - energy[i]
+			deviation := e - energy[i]
 			a.Add(Accuracy{
 				HalfHours: 1,
 				Metered:   e,
-				Off:       off,
-				Absolute:  max(off, -off),
+				Deviation: deviation,
+				Absolute:  max(deviation, -deviation),
 			})
 		}
 	}
@@ -115,7 +116,7 @@ func (t *Trial) baseline(
 	}
 
 	energy := make([]flex.WattHours, t.Last-t.First+1)
-	if t.Metering == Boundary { // days with events count too, without what the cars used
+	if t.Metering == Boundary { // days with events count too, since the cars' energy is subtracted
 		c.Metered, c.EventDays = t.Home, nil
 		c.Rule.Method = Mean
 		b := c.Rule.find(&c, c.slots())
@@ -126,9 +127,9 @@ func (t *Trial) baseline(
 		copy(energy, b.energy)
 	}
 
-	if shown := dayOf(t.Shown, d); shown != nil {
+	if planned := dayOf(t.PlannedCars, d); planned != nil {
 		for i := range energy {
-			e, _ := shown.At(t.First + i)
+			e, _ := planned.At(t.First + i)
 			energy[i] += e
 		}
 	}

@@ -4,16 +4,16 @@ package settle
 // what is settled on other meters already. Other cases take it as their Apart. It is known
 // where there is a reading and a baseline that may be paid on, whether or not the price is
 // known. It fails as Settle does.
-func (c *Case) Deviations() ([]Apart, error) {
+func (c *Case) Deviations() ([]SettledElsewhere, error) {
 	r, err := Settle(c)
 	if err != nil {
 		return nil, err
 	}
 
-	deviations := make([]Apart, len(r.Periods))
+	deviations := make([]SettledElsewhere, len(r.Periods))
 	for i, p := range r.Periods {
-		other, _ := c.apart(p.Period)
-		deviations[i] = Apart{
+		other, _ := c.settledElsewhere(p.Period)
+		deviations[i] = SettledElsewhere{
 			Period: p.Period,
 			Flex:   p.Metered - p.Baseline - other,
 			Known:  p.Read && r.Quality != Insufficient,

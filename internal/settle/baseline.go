@@ -133,8 +133,8 @@ func (r *Rule) before(event flex.Day) flex.Day {
 	return event
 }
 
-// looksBack returns how many days back the rule must look to find the days that it wants.
-func (r *Rule) looksBack(c *Case, slots []int) int {
+// daysLookedBack returns how many days back the rule must look to find the days that it wants.
+func (r *Rule) daysLookedBack(c *Case, slots []int) int {
 	want := r.NonWorking
 	class := r.working(c.Day)
 	if class {

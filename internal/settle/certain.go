@@ -61,9 +61,9 @@ func rootUp(n, d *big.Int) int64 {
 	return root.Int64()
 }
 
-// errorOf returns a part's share of the error of the whole, in proportion to the parts, so
-// that the errors of the parts add up to that of the whole.
-func errorOf(
+// errorShare divides the standard error of a whole among its parts, in proportion to the
+// parts, and returns the share of one of them. The shares add up to the whole error.
+func errorShare(
 	parts []flex.WattHours,
 	own int,
 	whole flex.WattHours,
@@ -147,7 +147,7 @@ func (d *DayNetted) Add(
 type MonthNetted struct {
 	First flex.Day
 	// whether it has events; otherwise it is listed because something lapses in it
-	Held      bool
+	HasEvents bool
 	Certainty Certainty
 	Share     flex.Pence // of its own events
 	Early     flex.Pence
@@ -164,7 +164,7 @@ type MonthNetted struct {
 	Owed       flex.Pence // Credited plus what is paid later
 	CarriedOut flex.Pence
 	Carried    int        // the number of months that are carried out, with this one
-	Floored    flex.Pence // the negative sum that is dropped, where nothing is carried
+	Dropped    flex.Pence // the negative sum that is dropped, where nothing is carried
 
 	variance *big.Int // of its own events, in thousandths of a penny squared
 }
@@ -186,7 +186,7 @@ func NetMonths(days []DayNetted, until flex.Day) []MonthNetted {
 			months = append(months, MonthNetted{
 				First:     first,
 				Certainty: d.Certainty,
-				Held:      true,
+				HasEvents: true,
 				variance:  new(big.Int),
 			})
 		}
@@ -196,7 +196,7 @@ func NetMonths(days []DayNetted, until flex.Day) []MonthNetted {
 		m.variance.Add(m.variance, square(int64(d.Error)))
 	}
 
-	months = withLapses(months, until)
+	months = withLapseMonths(months, until)
 
 	var carried []*MonthNetted
 	for i := range months {
@@ -204,25 +204,25 @@ func NetMonths(days []DayNetted, until flex.Day) []MonthNetted {
 	}
 
 	return slices.DeleteFunc(months, func(m MonthNetted) bool {
-		return !m.Held && m.Lapsed == 0
+		return !m.HasEvents && m.Lapsed == 0
 	})
 }
 
-// withLapses adds the months without events in which something may lapse.
-func withLapses(months []MonthNetted, until flex.Day) []MonthNetted {
-	held := map[flex.Day]bool{}
+// withLapseMonths adds the months without events in which something may lapse.
+func withLapseMonths(months []MonthNetted, until flex.Day) []MonthNetted {
+	listed := map[flex.Day]bool{}
 	for _, m := range months {
-		held[m.First] = true
+		listed[m.First] = true
 	}
 
 	all := slices.Clone(months)
 	for _, m := range months {
 		first := firstOf(m.First, m.Certainty.Months+1)
-		if m.Certainty.Errors == 0 || held[first] || compare(first, until) > 0 {
+		if m.Certainty.Errors == 0 || listed[first] || compare(first, until) > 0 {
 			continue
 		}
 
-		held[first] = true
+		listed[first] = true
 		all = append(all, MonthNetted{First: first, variance: new(big.Int)})
 	}
 
@@ -246,20 +246,20 @@ func firstOf(d flex.Day, later int) flex.Day {
 // decide decides about a month together with the months that are carried into it, and returns
 // those that are carried out of it.
 func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
-	kept := m.carryIn(carried)
-	if !m.Held {
-		return m.carryOut(kept)
+	remaining := m.carryIn(carried)
+	if !m.HasEvents {
+		return m.carryOut(remaining)
 	}
 
 	share, variance := m.Share, new(big.Int).Set(m.variance)
-	for _, c := range kept {
+	for _, c := range remaining {
 		share += c.Share
 		variance.Add(variance, c.variance)
 	}
 
 	if m.Certainty.Errors == 0 {
 		m.Credited, m.Owed = max(0, m.Sum()), max(0, share)
-		m.Floored = m.Credited - m.Sum()
+		m.Dropped = m.Credited - m.Sum()
 		return nil
 	}
 
@@ -271,13 +271,13 @@ func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
 		return nil
 	}
 
-	return m.carryOut(append(kept, m))
+	return m.carryOut(append(remaining, m))
 }
 
 // carryIn adds the months that are carried into this one, and returns those that have not
 // lapsed.
 func (m *MonthNetted) carryIn(carried []*MonthNetted) []*MonthNetted {
-	var kept []*MonthNetted
+	var remaining []*MonthNetted
 	for _, c := range carried {
 		m.CarriedIn += c.Early
 		last := firstOf(c.First, c.Certainty.Months)
@@ -286,10 +286,10 @@ func (m *MonthNetted) carryIn(carried []*MonthNetted) []*MonthNetted {
 			continue
 		}
 
-		kept = append(kept, c)
+		remaining = append(remaining, c)
 	}
 
-	return kept
+	return remaining
 }
 
 func (m *MonthNetted) carryOut(months []*MonthNetted) []*MonthNetted {

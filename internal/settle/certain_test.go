@@ -56,7 +56,7 @@ func TestNetMonths(t *testing.T) {
 			var got []string
 			for _, m := range settle.NetMonths(tt.days, netted(tt.until, 28, 0, 0).Day) {
 				err, _ := strings.CutSuffix(m.Error.String(), " p")
-				got = append(got, fmt.Sprintf("%d %d %d %s %d %d %d", m.CarriedIn, m.Lapsed, m.Sum(), err, m.Credited, m.CarriedOut, m.Floored))
+				got = append(got, fmt.Sprintf("%d %d %d %s %d %d %d", m.CarriedIn, m.Lapsed, m.Sum(), err, m.Credited, m.CarriedOut, m.Dropped))
 			}
 
 			if text := strings.Join(got, "; "); text != tt.want {
@@ -90,7 +90,7 @@ func TestNetMonths_AddUp(t *testing.T) {
 		}
 
 		for _, m := range settle.NetMonths(days, netted(30+draw.IntN(6), 1, 0, 0).Day) {
-			credited, lapsed, floored = credited+m.Credited, lapsed+m.Lapsed, floored+m.Floored
+			credited, lapsed, floored = credited+m.Credited, lapsed+m.Lapsed, floored+m.Dropped
 			if m.CarriedIn != carried {
 				t.Fatalf("%s: %d carried in, %d out before it", m.First, m.CarriedIn, carried)
 			}
@@ -148,14 +148,14 @@ func TestBaseline_StandardError(t *testing.T) {
 
 // Events in one half-hour divide its error among them.
 func TestBaseline_StandardErrorDivided(t *testing.T) {
-	one, two, metered := together(t)
+	one, two, metered := combinedPeriod(t)
 	if sum := one.Periods[0].Error + two.Periods[0].Error; sum != metered {
 		t.Errorf("%d and %d Wh, of %d", one.Periods[0].Error, two.Periods[0].Error, metered)
 	}
 }
 
-// together settles two events in one half-hour, and returns its whole error too.
-func together(t *testing.T) (one, two *settle.Result, whole flex.WattHours) {
+// combinedPeriod settles two events in one half-hour, and returns its whole error too.
+func combinedPeriod(t *testing.T) (one, two *settle.Result, whole flex.WattHours) {
 	t.Helper()
 	c := settle.Case{Day: flex.Day{Year: 2026, Month: 3, Dom: 12}, First: 36, Last: 36, Metering: settle.Boundary, Rule: settle.DefaultRule, Terms: settle.DefaultTerms}
 	c.Event[0], c.Meant = 1, []flex.WattHours{-1000}

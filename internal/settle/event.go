@@ -8,18 +8,17 @@ import (
 	"flexd/internal/flex"
 )
 
-// Dispatch is a schedule that an asset followed from an instant on, until that of the next
-// one.
+// Dispatch is a schedule that an asset followed from an instant until the next dispatch.
 type Dispatch struct {
 	At    time.Time
 	Steps []flex.Step
 }
 
-// Steering is how an asset was controlled in a time, and how it would have been without the
+// Steering is how an asset was controlled in a span, and how it would have been without the
 // market.
 type Steering struct {
 	Within     flex.Span  // the plug session, or the client's own schedule
-	Dispatched []Dispatch // what the asset took over
+	Dispatched []Dispatch // the schedules that the asset followed
 	// the plans without market prices, or the client's schedule
 	Counterfactual []Dispatch
 	// times when the user decided, such as a charge-now
@@ -28,25 +27,25 @@ type Steering struct {
 	Least     flex.WattHours
 }
 
-// Without returns the parts of the event in the half-hours that are in none of the spans.
-func (e Event) Without(taken []flex.Span) []Event {
+// OutsideSpans returns the parts of the event in the half-hours that touch none of the spans.
+func (e Event) OutsideSpans(spans []flex.Span) []Event {
 	var parts []Event
-	for i, meant := range e.Meant {
+	for i, intended := range e.Meant {
 		p := e.Day.Period(e.First + i)
-		if !slices.ContainsFunc(taken, func(s flex.Span) bool { return !s.Meet(p.Span()).Empty() }) {
-			parts = joinEvent(parts, p, meant)
+		if !slices.ContainsFunc(spans, func(s flex.Span) bool { return !s.Meet(p.Span()).Empty() }) {
+			parts = joinEvent(parts, p, intended)
 		}
 	}
 
 	return parts
 }
 
-// LeastFlexed is the printed default of Steering.Least: a smaller difference in a
-// settlement period is no event.
+// LeastFlexed is the printed default of Steering.Least. A smaller difference in a settlement
+// period is no event.
 const LeastFlexed flex.WattHours = 50
 
-// Event is an unbroken run of settlement periods of one day in which an asset was steered
-// one way.
+// Event is an unbroken run of settlement periods of one day in which an asset was controlled
+// in one direction.
 type Event struct {
 	Day   flex.Day
 	First int // settlement period of the day, from 1
@@ -84,22 +83,22 @@ func Detect(s Steering) []Event {
 	}
 
 	var events []Event
-	did, would := InForce(s.Dispatched, s.Within.To), InForce(s.Counterfactual, s.Within.To)
+	actual, counterfactual := InForce(s.Dispatched, s.Within.To), InForce(s.Counterfactual, s.Within.To)
 
 	last := flex.PeriodAt(s.Within.To.Add(-1))
 	for p := flex.PeriodAt(s.Within.From); !last.Before(p); p = p.Add(1) {
-		meant := s.energy(did, p) - s.energy(would, p)
-		if max(meant, -meant) < max(s.Least, 1) {
+		intended := s.energy(actual, p) - s.energy(counterfactual, p)
+		if max(intended, -intended) < max(s.Least, 1) {
 			continue
 		}
-		events = joinEvent(events, p, meant)
+		events = joinEvent(events, p, intended)
 	}
 
 	return events
 }
 
-// InForce merges dispatches into one schedule: each counts from its instant to that of the
-// next, and the last one until the end.
+// InForce merges dispatches into one schedule. Each applies until the next one, and the last
+// one until the end.
 func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
 	order := slices.SortedStableFunc(slices.Values(dispatches), func(a, b Dispatch) int {
 		return a.At.Compare(b.At)
@@ -107,13 +106,13 @@ func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
 	var steps []flex.Step
 
 	for i, d := range order {
-		reign := flex.Span{From: d.At, To: until}
+		validity := flex.Span{From: d.At, To: until}
 		if i+1 < len(order) {
-			reign.To = order[i+1].At
+			validity.To = order[i+1].At
 		}
 
 		for _, step := range d.Steps {
-			step.Span = step.Meet(reign)
+			step.Span = step.Meet(validity)
 			if !step.Empty() {
 				steps = append(steps, step)
 			}
@@ -123,8 +122,8 @@ func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
 	return steps
 }
 
-// Drawn returns the energy that an asset of the power draws in the span under the steps, and
-// nothing in time that no step covers.
+// Drawn returns the energy of an asset that follows the steps in a span. In time that no step
+// covers it draws nothing.
 func Drawn(
 	steps []flex.Step,
 	power flex.Watts,
@@ -134,7 +133,7 @@ func Drawn(
 	return flex.WattHours(drawn / 3600)
 }
 
-// Planned returns the energy of Drawn in each half-hour that the span touches.
+// Planned returns Drawn for each half-hour that the span touches.
 func Planned(
 	steps []flex.Step,
 	power flex.Watts,
@@ -153,7 +152,7 @@ func Planned(
 	return plan
 }
 
-// drawnIn returns watt-seconds, and the seconds that the steps cover.
+// drawnIn returns the energy in watt-seconds, and the seconds that the steps cover.
 func drawnIn(
 	steps []flex.Step,
 	power flex.Watts,
@@ -168,37 +167,37 @@ func drawnIn(
 	return wattSeconds, covered
 }
 
-// energy returns the energy that the steps allow in the period, in the time that counts. Time
-// that no step covers is at full power.
+// energy returns the energy that the steps allow in the controlled parts of the period. Time
+// that no step covers counts at full power.
 func (s *Steering) energy(steps []flex.Step, p flex.Period) flex.WattHours {
 	var wattSeconds int64
-	for _, open := range s.open(p) {
-		drawn, covered := drawnIn(steps, s.Power, open)
+	for _, part := range s.controlledParts(p) {
+		drawn, covered := drawnIn(steps, s.Power, part)
 		wattSeconds += drawn +
-			(int64(open.Len()/time.Second)-covered)*int64(s.Power)
+			(int64(part.Len()/time.Second)-covered)*int64(s.Power)
 	}
 
 	return flex.WattHours(wattSeconds / 3600)
 }
 
-// open returns the parts of the period that count: under control and without an override.
-func (s *Steering) open(p flex.Period) []flex.Span {
-	open := []flex.Span{p.Span().Meet(s.Within)}
+// controlledParts returns the parts of the period under control and without an override.
+func (s *Steering) controlledParts(p flex.Period) []flex.Span {
+	parts := []flex.Span{p.Span().Meet(s.Within)}
 	for _, o := range slices.SortedFunc(
 		slices.Values(s.Overrides),
 		func(a, b flex.Span) int {
 			return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
 		},
 	) {
-		rest := open[len(open)-1]
-		open[len(open)-1] = rest.Meet(flex.Span{From: rest.From, To: o.From})
+		rest := parts[len(parts)-1]
+		parts[len(parts)-1] = rest.Meet(flex.Span{From: rest.From, To: o.From})
 
 		if o.To.After(rest.From) {
 			rest.From = o.To
 		}
 
-		open = append(open, rest)
+		parts = append(parts, rest)
 	}
 
-	return slices.DeleteFunc(open, flex.Span.Empty)
+	return slices.DeleteFunc(parts, flex.Span.Empty)
 }

@@ -182,17 +182,17 @@ func Split[N ~int64](total N, weights []int64) []N {
 		sign, total = -1, -total
 	}
 
-	left := total
+	undivided := total
 	remainders := make([]*big.Int, len(weights))
 
 	for i, w := range weights {
 		n := new(big.Int).Mul(big.NewInt(int64(total)), big.NewInt(w))
 		q, rest := n.QuoRem(n, sum, new(big.Int))
 		shares[i], remainders[i] = N(q.Int64()), rest
-		left -= shares[i]
+		undivided -= shares[i]
 	}
 
-	for ; left > 0; left-- {
+	for ; undivided > 0; undivided-- {
 		best := 0
 		for i := range remainders {
 			if remainders[i].Cmp(remainders[best]) > 0 {

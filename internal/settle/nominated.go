@@ -6,85 +6,87 @@ import (
 	"flexd/internal/flex"
 )
 
-// Stay is a time in which a car was plugged in, what it would have drawn without the market
-// by its plan, and what shows that it could.
+// Stay is a span in which a car was plugged in, its plan without the market, and the energy
+// that it drew.
 //
-// What a plan nominates for a car that is not there, or full, must not be paid for. So the
-// baseline takes of the plan only what the car is shown to have taken: in each half-hour n
-// of the stay, in order,
+// A plan for a car that is not there, or is full, must not be paid for. So the baseline only
+// counts the supported part of the plan, which the car can be proved to have drawn. In each
+// half-hour n of the stay, in order,
 //
-//	shown(n) = min(plan(n) + late(n), fastest(n), drawn − shown(1) − … − shown(n−1))
-//	late(n+1) = plan(n) + late(n) − shown(n)
+//	supported(n) = min(plan(n) + deferred(n), fastest(n), drawn − supported(1) − … − supported(n−1))
+//	deferred(n+1) = plan(n) + deferred(n) − supported(n)
 //
 // where drawn is the energy that the car drew in the whole stay, by its own meter or by the
-// rise of its state of charge, and fastest the most that it drew in any half-hour of it. What
-// the car is too slow for comes later. Without either, nothing is shown, and shown is 0.
+// rise of its state of charge, and fastest is the most that it drew in any half-hour of it.
+// Energy for which the car is too slow is deferred. Without a meter and a state of charge,
+// nothing is supported.
 type Stay struct {
 	flex.Span
 	// without market prices, from the half-hour in which the stay begins
 	Plan    []flex.WattHours
-	Drawn   flex.WattHours // in the whole stay, as it was shown
+	Drawn   flex.WattHours // in the whole stay, as measured
 	Fastest flex.WattHours // drawn in any half-hour; 0: not known
 }
 
-// Shown returns what the baseline takes of the plan, half-hour by half-hour from that in which
-// the stay begins.
-func (s *Stay) Shown() []flex.WattHours {
-	shown := make([]flex.WattHours, s.halfHours())
-	left, late := s.Drawn, flex.WattHours(0)
+// SupportedPlan returns the part of the plan that counts in the baseline, half-hour by
+// half-hour from that in which the stay begins.
+func (s *Stay) SupportedPlan() []flex.WattHours {
+	supported := make([]flex.WattHours, s.halfHours())
+	remaining, deferred := s.Drawn, flex.WattHours(0)
 
-	for i := range shown {
-		want := late
+	for i := range supported {
+		plan := deferred
 		if i < len(s.Plan) {
-			want += s.Plan[i]
+			plan += s.Plan[i]
 		}
 
-		take := max(0, min(want, left))
+		supportedNow := max(0, min(plan, remaining))
 		if s.Fastest > 0 {
-			take = min(take, s.part(i, s.Fastest))
+			supportedNow = min(supportedNow, s.proRata(i, s.Fastest))
 		}
 
-		shown[i] = take
-		left, late = left-take, want-take
+		supported[i] = supportedNow
+		remaining, deferred = remaining-supportedNow, plan-supportedNow
 	}
 
-	return shown
+	return supported
 }
 
-// Bounds returns between what the event can have moved in settlement periods of the stay: from
-// none of what is shown to all that the car could have drawn, at its rated power.
+// Bounds returns the limits of what the event can have moved in settlement periods of the
+// stay: from minus the supported plan to the rest of what the car could have drawn at its
+// rated power.
 func (s *Stay) Bounds(
 	first flex.Period,
 	n int,
 	power flex.Watts,
 ) []Bound {
-	shown, could := s.Shown(), s.Could(power)
+	supported, possible := s.SupportedPlan(), s.PossibleEnergy(power)
 
 	bounds := make([]Bound, n)
 	for i := range bounds {
 		at := first.Add(i).Sub(flex.PeriodAt(s.From))
-		if at >= 0 && at < len(shown) {
-			bounds[i] = Bound{-shown[at], max(0, could[at]-shown[at])}
+		if at >= 0 && at < len(supported) {
+			bounds[i] = Bound{-supported[at], max(0, possible[at]-supported[at])}
 		}
 	}
 
 	return bounds
 }
 
-// Could returns the most that the car could have drawn in each half-hour of the stay, at its
-// rated power.
-func (s *Stay) Could(power flex.Watts) []flex.WattHours {
-	could := make([]flex.WattHours, s.halfHours())
-	for i := range could {
-		could[i] = min(s.part(i, inHalfHour(power)), s.Drawn)
+// PossibleEnergy returns the most that the car could have drawn in each half-hour of the stay
+// at its rated power.
+func (s *Stay) PossibleEnergy(power flex.Watts) []flex.WattHours {
+	possible := make([]flex.WattHours, s.halfHours())
+	for i := range possible {
+		possible[i] = min(s.proRata(i, inHalfHour(power)), s.Drawn)
 	}
 
-	return could
+	return possible
 }
 
-// Meter takes what the car drew from its own meter. It returns how many half-hours of the
-// stay are not known.
-func (s *Stay) Meter(days []MeteredDay) int {
+// UseMeter sets the drawn energy from the car's own meter. It returns how many half-hours of
+// the stay are not known.
+func (s *Stay) UseMeter(days []MeteredDay) int {
 	first := flex.PeriodAt(s.From)
 
 	s.Drawn, s.Fastest = 0, 0
@@ -109,9 +111,9 @@ func (s *Stay) Meter(days []MeteredDay) int {
 	return missing
 }
 
-// Charge takes what the car drew from its state of charge: what the highest level after the
-// lowest is above it. The readings are of the stay, in order of time.
-func (s *Stay) Charge(levels []flex.Reading, capacity flex.WattHours) {
+// UseStateOfCharge sets the drawn energy from the car's state of charge: the largest rise from
+// a level to a later one. The readings are of the stay, in order of time.
+func (s *Stay) UseStateOfCharge(levels []flex.Reading, capacity flex.WattHours) {
 	const full = 100_000_000 // millionths of a percent
 	lowest, rise := flex.Micro(full), flex.Micro(0)
 
@@ -137,14 +139,14 @@ func (s *Stay) halfHours() int {
 	return flex.PeriodAt(s.To.Add(-1)).Sub(flex.PeriodAt(s.From)) + 1
 }
 
-// part returns the part of a half-hour's energy in which the car was plugged in.
-func (s *Stay) part(i int, e flex.WattHours) flex.WattHours {
+// proRata returns the part of a half-hour's energy that falls into the stay.
+func (s *Stay) proRata(i int, e flex.WattHours) flex.WattHours {
 	in := flex.PeriodAt(s.From).Add(i).Span().Meet(s.Span).Len()
 	return flex.WattHours(int64(e) * int64(in/time.Second) / int64(flex.HalfHour/time.Second))
 }
 
-// Without returns a boundary's days without what assets behind it used. A half-hour is known
-// where the boundary and all of them are.
+// Without subtracts the energy of assets from that of the boundary in front of them. A
+// half-hour is known if it is known for the boundary and for all assets.
 func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 	rest := make([]MeteredDay, 0, len(boundary))
 	for i := range boundary {
@@ -155,13 +157,13 @@ func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 			e, known := b.At(n)
 			for _, days := range assets {
 				own := dayOf(days, b.Day)
-				used, given := flex.WattHours(0), false
+				used, read := flex.WattHours(0), false
 
 				if own != nil {
-					used, given = own.At(n)
+					used, read = own.At(n)
 				}
 
-				e, known = e-used, known && given
+				e, known = e-used, known && read
 			}
 
 			if known {
@@ -177,18 +179,18 @@ func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 	return rest
 }
 
-// At returns the energy of a power in each half-hour of the stay.
-func (s *Stay) At(power flex.Watts) []flex.WattHours {
+// FullPowerPlan returns the energy at a constant power in each half-hour of the stay.
+func (s *Stay) FullPowerPlan(power flex.Watts) []flex.WattHours {
 	plan := make([]flex.WattHours, s.halfHours())
 	for i := range plan {
-		plan[i] = s.part(i, inHalfHour(power))
+		plan[i] = s.proRata(i, inHalfHour(power))
 	}
 
 	return plan
 }
 
-// Days lays energies of the stay's half-hours out by day.
-func (s *Stay) Days(energies []flex.WattHours) []MeteredDay {
+// ByDay groups energies of the stay's half-hours by day.
+func (s *Stay) ByDay(energies []flex.WattHours) []MeteredDay {
 	first := flex.PeriodAt(s.From)
 
 	var days []MeteredDay
@@ -203,9 +205,9 @@ func (s *Stay) Days(energies []flex.WattHours) []MeteredDay {
 	return days
 }
 
-// Used returns what an asset that is plugged in used on the days: what its own meter read, and
-// nothing where it was not plugged in. Else it is not known.
-func Used(
+// UsedEnergy returns what an asset used on the days: what its own meter read, and zero while
+// it was not plugged in. Other half-hours are not known.
+func UsedEnergy(
 	own []MeteredDay,
 	stays []flex.Span,
 	days []flex.Day,
@@ -240,17 +242,17 @@ func Used(
 	return used
 }
 
-// Behind is what an asset behind a meter used, or is shown to have taken.
-type Behind struct {
+// AssetEnergy is the used energy, or the supported plan, of an asset behind a meter.
+type AssetEnergy struct {
 	Type flex.AssetType
 	Days []MeteredDay
 }
 
-// Together returns what assets behind one meter used together, in the days of the first of
-// them. What passes a charger is used by the car at it too: in each half-hour, and for what is
-// taken and what is given by itself, the cars count beyond the chargers. A half-hour is known
-// where all assets' are.
-func Together(assets []Behind) []MeteredDay {
+// CombinedEnergy returns the total energy of assets behind one meter, in the days of the first
+// of them. Energy through a charger is also the energy of the car at it. So in each half-hour,
+// cars only count as far as they exceed the chargers, separately for charging and discharging.
+// A half-hour is known if it is known for all assets.
+func CombinedEnergy(assets []AssetEnergy) []MeteredDay {
 	if len(assets) == 0 {
 		return nil
 	}
@@ -259,7 +261,7 @@ func Together(assets []Behind) []MeteredDay {
 	for i := range sum {
 		sum[i].Day = assets[0].Days[i].Day
 		for n := 1; n <= sum[i].Day.Periods(); n++ {
-			if e, known := together(assets, sum[i].Day, n); known {
+			if e, known := combinedPeriod(assets, sum[i].Day, n); known {
 				sum[i].Set(n, e)
 			}
 		}
@@ -268,14 +270,14 @@ func Together(assets []Behind) []MeteredDay {
 	return sum
 }
 
-// together is Together in one half-hour.
-func together(
-	assets []Behind,
+// combinedPeriod is CombinedEnergy for one half-hour.
+func combinedPeriod(
+	assets []AssetEnergy,
 	day flex.Day,
 	n int,
 ) (flex.WattHours, bool) {
 	var others flex.WattHours
-	var chargers, cars [2]flex.WattHours // taken and given
+	var chargers, cars [2]flex.WattHours // charged and discharged
 
 	for _, a := range assets {
 		m := dayOf(a.Days, day)
@@ -288,20 +290,20 @@ func together(
 			return 0, false
 		}
 
-		of := [2]flex.WattHours{max(0, e), max(0, -e)}
+		energy := [2]flex.WattHours{max(0, e), max(0, -e)}
 		switch a.Type {
 		case flex.Charger:
-			chargers[0] += of[0]
-			chargers[1] += of[1]
+			chargers[0] += energy[0]
+			chargers[1] += energy[1]
 		case flex.ElectricVehicle:
-			cars[0] += of[0]
-			cars[1] += of[1]
+			cars[0] += energy[0]
+			cars[1] += energy[1]
 		default:
 			others += e
 		}
 	}
 
-	taken, given := max(chargers[0], cars[0]), max(chargers[1], cars[1])
+	charged, discharged := max(chargers[0], cars[0]), max(chargers[1], cars[1])
 
-	return others + taken - given, true
+	return others + charged - discharged, true
 }

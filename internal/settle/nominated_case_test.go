@@ -41,9 +41,9 @@ func nominatedCase() *settle.Case {
 func nominate(c *settle.Case, drawn flex.WattHours) {
 	at := c.Day.Period(c.First)
 	stay := settle.Stay{Span: flex.Span{From: at.Start(), To: at.Add(20).Start()}, Drawn: drawn}
-	stay.Plan = stay.At(7400)
+	stay.Plan = stay.FullPowerPlan(7400)
 	c.Nominated = settle.MeteredDay{Day: c.Day}
-	c.Nominated.Set(c.First, stay.Shown()[0])
+	c.Nominated.Set(c.First, stay.SupportedPlan()[0])
 	c.Bounds = stay.Bounds(at, 1, 7400)
 }
 
@@ -155,10 +155,10 @@ func TestSettle_NullDays(t *testing.T) {
 		stay := settle.Stay{Span: flex.Span{From: at.Start(), To: at.Start()}} // no car
 		if i%3 > 0 {
 			stay.To = at.Add(24).Start() // a car
-			stay.Plan = stay.At(7400)
+			stay.Plan = stay.FullPowerPlan(7400)
 		}
 		if i%3 == 1 { // that is full, by its own meter
-			stay.Meter(c.Used[60:])
+			stay.UseMeter(c.Used[60:])
 		}
 		if i%4 == 0 {
 			c.Metering, c.Metered = settle.Asset, c.Used
@@ -169,7 +169,7 @@ func TestSettle_NullDays(t *testing.T) {
 			c.Meant = append(c.Meant, -3700)
 			c.Prices = append(c.Prices, flex.PricedPeriod{Period: c.Day.Period(n), Price: flex.FromGBPPerMWh(float64(random.IntN(400) - 50)), Known: true})
 			c.Nominated.Set(n, 0)
-			if shown := stay.Shown(); n-first < len(shown) {
+			if shown := stay.SupportedPlan(); n-first < len(shown) {
 				c.Nominated.Set(n, shown[n-first])
 			}
 		}

@@ -33,7 +33,7 @@ func TestStay_Shown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := settle.Stay{Span: flex.Span{From: from, To: from.Add(time.Duration(c.hours * float64(time.Hour)))}, Plan: c.plan, Drawn: c.drawn, Fastest: c.fastest}
 
-			if got := s.Shown(); !slices.Equal(got, c.want) {
+			if got := s.SupportedPlan(); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -43,10 +43,10 @@ func TestStay_Shown(t *testing.T) {
 func TestStay_PartsOfHalfHours(t *testing.T) {
 	from := time.Date(2026, 1, 14, 18, 20, 0, 0, time.UTC)
 	s := settle.Stay{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Plan: []flex.WattHours{1233, 3700, 2467}, Drawn: 7400, Fastest: 3600}
-	if got := s.Shown(); !slices.Equal(got, []flex.WattHours{1200, 3600, 2400}) {
+	if got := s.SupportedPlan(); !slices.Equal(got, []flex.WattHours{1200, 3600, 2400}) {
 		t.Errorf("shown %v", got)
 	}
-	if got := s.Could(7400); !slices.Equal(got, []flex.WattHours{1233, 3700, 2466}) {
+	if got := s.PossibleEnergy(7400); !slices.Equal(got, []flex.WattHours{1233, 3700, 2466}) {
 		t.Errorf("could %v", got)
 	}
 }
@@ -59,7 +59,7 @@ func TestStay_Evidence(t *testing.T) {
 	own.Set(36, 0)
 	own.Set(38, 3000)
 	own.Set(39, 1000)
-	if missing := s.Meter([]settle.MeteredDay{own}); missing != 1 || s.Drawn != 4000 || s.Fastest != 3000 {
+	if missing := s.UseMeter([]settle.MeteredDay{own}); missing != 1 || s.Drawn != 4000 || s.Fastest != 3000 {
 		t.Errorf("%d missing, drawn %d, fastest %d", missing, s.Drawn, s.Fastest)
 	}
 
@@ -79,7 +79,7 @@ func TestStay_Evidence(t *testing.T) {
 		{"before it was plugged in", []flex.Reading{level(30, 10), level(37, 80)}, 0},
 		{"none", nil, 0},
 	} {
-		if s.Charge(c.levels, 60_000); s.Drawn != c.want || s.Fastest != 0 {
+		if s.UseStateOfCharge(c.levels, 60_000); s.Drawn != c.want || s.Fastest != 0 {
 			t.Errorf("%s: drawn %d, want %d", c.name, s.Drawn, c.want)
 		}
 	}

@@ -33,8 +33,8 @@ func TestOrder_Detect(t *testing.T) {
 		{"ten minutes on both sides of 17:30", settle.Order{Span: minutes(20, 40), Power: -3000}, []settle.Event{event(35, -500, -500)}},
 		{"more than it can move", settle.Order{Span: minutes(0, 30), Power: -50_000}, []settle.Event{event(35, -2500)}},
 		{"more than it could have had", settle.Order{Span: minutes(0, 30), Power: 5000, Without: []flex.Watts{-50_000}}, []settle.Event{event(35, 5000)}},
-		{"taken over in the middle", settle.Order{Span: minutes(0, 60), Power: -3000, TakenAt: start.Add(45 * time.Minute)}, []settle.Event{event(36, -750)}},
-		{"taken over when it was over", settle.Order{Span: minutes(0, 60), Power: -3000, TakenAt: start.Add(time.Hour)}, nil},
+		{"taken over in the middle", settle.Order{Span: minutes(0, 60), Power: -3000, AcceptedAt: start.Add(45 * time.Minute)}, []settle.Event{event(36, -750)}},
+		{"taken over when it was over", settle.Order{Span: minutes(0, 60), Power: -3000, AcceptedAt: start.Add(time.Hour)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.order.Rated = 5000

@@ -26,8 +26,8 @@ func HashOf(text []byte) Hash { return sha256.Sum256(text) }
 // Hash returns the hash of the case's canonical bytes.
 func (c *Case) Hash() Hash { return HashOf(c.AppendText(nil)) }
 
-// AppendText appends the canonical bytes of the case: a line per fact, in a fixed order,
-// with all that its result depends on and nothing else.
+// AppendText appends the canonical bytes of the case: a line for each fact, in a fixed order,
+// with everything that its result depends on and nothing else.
 func (c *Case) AppendText(b []byte) []byte {
 	b = fmt.Appendf(
 		b,
@@ -122,7 +122,7 @@ func (c *Case) appendNominated(b []byte) []byte {
 func (c *Case) appendHistory(b []byte, slots []int) []byte {
 	before := c.Rule.before(c.Day)
 
-	last := c.Rule.looksBack(c, slots)
+	last := c.Rule.daysLookedBack(c, slots)
 	for back := 1; back <= last; back++ {
 		d := before.Add(-back)
 		if slices.Contains(c.EventDays, d) {
@@ -169,10 +169,10 @@ func (c *Case) appendClaims(b []byte) []byte {
 
 	// of the events beside it too: what those before it earned decides how its own is rounded
 	for _, n := range c.own() {
-		if slices.ContainsFunc(c.Apart, func(a Apart) bool {
+		if slices.ContainsFunc(c.SettledElsewhere, func(a SettledElsewhere) bool {
 			return a.Period == n
 		}) {
-			e, known := c.apart(n)
+			e, known := c.settledElsewhere(n)
 			b = fmt.Appendf(b, "apart %d", n)
 			b = append(appendValue(b, int64(e), known), '\n')
 		}
@@ -346,8 +346,7 @@ type Inputs struct {
 	Hash  Hash
 }
 
-// RunHash returns the hash of a run from its cases' hashes, whatever order they were worked
-// out in. It puts them in order.
+// RunHash returns the hash of a run from the hashes of its cases, in any order. It sorts them.
 func RunHash(cases []Inputs) Hash {
 	slices.SortFunc(cases, func(a, b Inputs) int {
 		return compareID(a.Event, b.Event)
@@ -363,8 +362,8 @@ func RunHash(cases []Inputs) Hash {
 	return Hash(sum.Sum(nil))
 }
 
-// Change is one thing that two runs say differently of an event. An event that only one
-// of them holds differs in "event", with an empty side.
+// Change is one difference between two runs in an event. An event that only one of them has
+// differs in "event", with an empty side.
 type Change struct {
 	Event  flex.FlexEventID
 	What   string
@@ -372,17 +371,17 @@ type Change struct {
 	After  string
 }
 
-// Diff lists what changed from one run's results to another's, by event and then in the
-// order of a result's lines.
+// Diff lists the changes from one run's results to another's, by event and then in the order
+// of a result's lines.
 func Diff(before, after []*Result) []Change {
-	old, ids := map[flex.FlexEventID]*Result{}, map[flex.FlexEventID]bool{}
+	older, ids := map[flex.FlexEventID]*Result{}, map[flex.FlexEventID]bool{}
 	for _, r := range before {
-		old[r.Event], ids[r.Event] = r, true
+		older[r.Event], ids[r.Event] = r, true
 	}
 
-	now := map[flex.FlexEventID]*Result{}
+	newer := map[flex.FlexEventID]*Result{}
 	for _, r := range after {
-		now[r.Event], ids[r.Event] = r, true
+		newer[r.Event], ids[r.Event] = r, true
 	}
 
 	order := make([]flex.FlexEventID, 0, len(ids))
@@ -396,7 +395,7 @@ func Diff(before, after []*Result) []Change {
 	var changes []Change
 
 	for _, id := range order {
-		changes = append(changes, changeOf(id, old[id], now[id])...)
+		changes = append(changes, changeOf(id, older[id], newer[id])...)
 	}
 
 	return changes
@@ -414,21 +413,21 @@ func changeOf(
 		return []Change{{id, "event", "settled", ""}}
 	}
 
-	was := map[string]string{}
+	old := map[string]string{}
 	for _, f := range before.facts() {
-		was[f.name] = f.value
+		old[f.name] = f.value
 	}
 
 	var changes []Change
 	for _, f := range after.facts() {
-		if was[f.name] != f.value {
-			changes = append(changes, Change{id, f.name, was[f.name], f.value})
+		if old[f.name] != f.value {
+			changes = append(changes, Change{id, f.name, old[f.name], f.value})
 		}
-		delete(was, f.name)
+		delete(old, f.name)
 	}
 
 	for _, f := range before.facts() {
-		if value, gone := was[f.name]; gone {
+		if value, removed := old[f.name]; removed {
 			changes = append(changes, Change{id, f.name, value, ""})
 		}
 	}

@@ -46,7 +46,7 @@ func TestCase_HashBeside(t *testing.T) {
 	c.Others = []settle.EventPart{{Event: flex.FlexEventID{15: 1}, First: c.First, Last: c.Last}}
 	c.First++
 	hash, before := c.Hash(), mustSettle(t, c).Before
-	c.Apart = []settle.Apart{{Period: c.First - 1, Flex: -100, Known: true}}
+	c.SettledElsewhere = []settle.SettledElsewhere{{Period: c.First - 1, Flex: -100, Known: true}}
 	if mustSettle(t, c).Before == before {
 		t.Fatal("what the event before it earned is the same")
 	}

@@ -39,13 +39,13 @@ var DefaultTerms = Terms{
 // MaxPeriods is the most settlement periods of one event: those of the longest day.
 const MaxPeriods = 50
 
-// EventPart is a flex event's part in what its meter shows.
+// EventPart is a flex event's part in the deviation of its meter.
 type EventPart struct {
 	Event flex.FlexEventID
 	First int // settlement period of the day, from 1
 	Last  int
 	Meant []flex.WattHours // what its schedules would have moved in each period
-	// what its asset can have moved in a half-hour; 0: not known
+	// the most that its asset can have moved in a half-hour; 0: not known
 	Most flex.WattHours
 	// Bounds is between what its asset can have moved in each period, where it is known that
 	// closely: with a nominated baseline, from all of the plan to all that the car could take.
@@ -54,10 +54,10 @@ type EventPart struct {
 	Instructed []Instructed
 }
 
-// Bound is the least and the most that an event can have moved.
+// Bound has the least and the most that an event can have moved.
 type Bound struct{ Least, Most flex.WattHours }
 
-// Case is all that the settlement of one flex event depends on. An event lies within one
+// Case has everything that the settlement of one flex event depends on. An event is within one
 // settlement day.
 type Case struct {
 	Event flex.FlexEventID
@@ -66,10 +66,10 @@ type Case struct {
 	Last  int
 	// what its schedules would have moved in each period
 	Meant []flex.WattHours
-	// what its asset can have moved in a half-hour; 0: not known
+	// the most that its asset can have moved in a half-hour; 0: not known
 	Most       flex.WattHours
-	Bounds     []Bound      // as a claim's
-	Instructed []Instructed // as a claim's
+	Bounds     []Bound      // as in EventPart
+	Instructed []Instructed // as in EventPart
 	// the other events settled together with it, on the same meter
 	Others   []EventPart
 	Metering Metering
@@ -78,27 +78,28 @@ type Case struct {
 	Metered []MeteredDay
 	// which read each half-hour of the events settled together; it decides nothing
 	Devices []flex.AssetID
-	// what is settled on meters of assets behind this one, or of chargers that a car was at
-	Apart     []Apart
-	EventDays []flex.Day // days that held an event of the same meter
-	// of the event's day, for the method of that name: what is shown of the plans
+	// energy that is settled on meters of assets behind this one, or on chargers at which a
+	// car was
+	SettledElsewhere []SettledElsewhere
+	EventDays        []flex.Day // days that held an event of the same meter
+	// of the event's day, for the nominated method: the supported part of the plans
 	Nominated MeteredDay
 	// what the assets of the events used on the days before, for the same at a boundary
 	Used []MeteredDay
-	// something that is still awaited may show more of the plans
+	// something that is still awaited may support more of the plans
 	Pending bool
 	Prices  []flex.PricedPeriod
 	Rule    Rule
 	Terms   Terms
 	Final   bool // whether prices and readings are the market's final ones
-	// whether what was metered was chosen by the user's consent; no part of the inputs
+	// whether the metered data was selected by the user's consent; not part of the inputs
 	Consented bool
 }
 
-// Apart is what counts elsewhere of a meter's deviation in a settlement period: what assets
-// behind it, which are settled on meters of their own, deviated by; of a car's meter, what its
-// site's chargers did.
-type Apart struct {
+// SettledElsewhere is the part of a meter's deviation in a settlement period that counts
+// elsewhere: the deviation of assets behind it that are settled on their own meters, or for a
+// car's meter, that of its site's chargers.
+type SettledElsewhere struct {
 	Period int
 	Flex   flex.WattHours
 	Known  bool // otherwise this meter's own deviation is not known either
@@ -215,7 +216,7 @@ func (c *Case) earned(r *Result, b *baseline) (before, exact PicoPounds) {
 
 			if e.Event == c.Event {
 				s.Flex = parts[i]
-				s.Error = errorOf(parts, i, s.Error)
+				s.Error = errorShare(parts, i, s.Error)
 				s.Revenue = Revenue(s.Flex, s.Price)
 				exact += s.Revenue
 				r.add(s)
@@ -232,7 +233,7 @@ func (c *Case) earned(r *Result, b *baseline) (before, exact PicoPounds) {
 	return before, exact
 }
 
-// add adds a settled period of the event.
+// add adds a settlement period of the event.
 func (r *Result) add(s Settled) {
 	if !s.Known {
 		r.Missing++
@@ -241,8 +242,8 @@ func (r *Result) add(s Settled) {
 	r.Periods = append(r.Periods, s)
 }
 
-// period settles one settlement period, and returns the parts that the claims have in it:
-// nothing, as long as anything of it is not known.
+// period settles one settlement period, and returns the parts of the claims in it. As long as
+// any input is not known, they are zero.
 func (c *Case) period(
 	n int,
 	b *baseline,
@@ -269,13 +270,13 @@ func (c *Case) period(
 	}
 
 	priced := c.setPrice(&s)
-	apart, given := c.apart(n)
-	s.Known = s.Read && priced && given
+	elsewhere, elsewhereKnown := c.settledElsewhere(n)
+	s.Known = s.Read && priced && elsewhereKnown
 	if !s.Known || !s.Compared {
 		return s, make([]flex.WattHours, len(claims))
 	}
 
-	s.Deviation = s.Metered - s.Baseline - apart
+	s.Deviation = s.Metered - s.Baseline - elsewhere
 
 	var parts []flex.WattHours
 	parts, s.Unassigned = shareBetween(claims, n, s.Deviation)
@@ -283,7 +284,7 @@ func (c *Case) period(
 	return s, parts
 }
 
-// setPrice notes what a period of the event is paid at, and whether that is known.
+// setPrice sets the price of a period of the event, and reports whether it is known.
 func (c *Case) setPrice(s *Settled) bool {
 	var known bool
 	s.Price, known = c.priced(s.Period, c.Instructed)
@@ -295,12 +296,13 @@ func (c *Case) setPrice(s *Settled) bool {
 	return known
 }
 
-// apart returns what is settled on other meters in a period, and whether all of it is known.
-func (c *Case) apart(n int) (flex.WattHours, bool) {
+// settledElsewhere returns the energy that is settled on other meters in a period, and whether
+// all of it is known.
+func (c *Case) settledElsewhere(n int) (flex.WattHours, bool) {
 	known := true
 
 	var e flex.WattHours
-	for _, a := range c.Apart {
+	for _, a := range c.SettledElsewhere {
 		if a.Period == n {
 			e += a.Flex
 			known = known && a.Known
@@ -310,9 +312,9 @@ func (c *Case) apart(n int) (flex.WattHours, bool) {
 	return e, known
 }
 
-// pay divides the exact revenue between the user and the platform. Events settled together
-// are rounded together: each gets what the sum of it and of those before it comes to more
-// than the sum of those alone.
+// pay divides the exact revenue between the user and the platform. Events that are settled
+// together are rounded together: each gets the rounded sum of it and of those before it, minus
+// the rounded sum of those before it.
 func (r *Result) pay(
 	before, exact PicoPounds,
 	t *Terms,
@@ -389,9 +391,9 @@ func (c *Case) price(n int) (flex.Price, bool) {
 	return 0, false
 }
 
-// nominated is the baseline of the plans without market prices, as far as they are shown: by
-// an asset's own meter the plan, by a boundary's the plans above what the home used without
-// the events' assets, by the mean of days on which that is known.
+// nominated is the baseline of the plans without market prices, as far as they are supported.
+// On an asset's own meter it is the plan. At a boundary it is the plan plus the use of the
+// rest of the home: the mean of days on which that is known.
 func (c *Case) nominated(slots []int) baseline {
 	b := baseline{
 		quality: Full,
@@ -417,8 +419,8 @@ func (c *Case) nominated(slots []int) baseline {
 	return b
 }
 
-// home is the case of what is behind a boundary besides the assets of the events. Days on
-// which these had events count too, as their energy is taken off.
+// home is the case of everything behind a boundary except the assets of the events. Days with
+// events count too, since the energy of those assets is subtracted.
 func (c *Case) home() *Case {
 	home := *c
 	home.Rule.Method, home.Rule.InDay = Mean, false
@@ -478,7 +480,7 @@ func (c *Case) check() error {
 	return c.Terms.check()
 }
 
-// checkInstructed holds what instructions pay against the bounds of a price and of a period.
+// checkInstructed checks what instructions pay against the bounds of a price and of a period.
 func (c *Case) checkInstructed() error {
 	parts := slices.Clone(c.Instructed)
 	for _, e := range c.Others {

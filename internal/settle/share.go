@@ -44,35 +44,35 @@ func (c *Case) span() (first, last int) {
 // own returns the settlement periods of the events settled together.
 func (c *Case) own() []int { return between(c.span()) }
 
-// meant returns what the event was to move in a settlement period.
-func (e *EventPart) meant(n int) flex.WattHours {
+// intended returns the energy that the event was to move in a settlement period.
+func (e *EventPart) intended(n int) flex.WattHours {
 	if i := n - e.First; i >= 0 && i < len(e.Meant) {
 		return e.Meant[i]
 	}
 	return 0
 }
 
-// bound keeps an energy within what the event's asset can have moved in a settlement period.
-func (e *EventPart) bound(n int, moved flex.WattHours) flex.WattHours {
+// bound limits an energy to what the event's asset can have moved in a settlement period.
+func (e *EventPart) bound(n int, energy flex.WattHours) flex.WattHours {
 	if i := n - e.First; i >= 0 && i < len(e.Bounds) {
-		moved = min(max(moved, e.Bounds[i].Least), e.Bounds[i].Most)
+		energy = min(max(energy, e.Bounds[i].Least), e.Bounds[i].Most)
 	}
 
-	// A meter may read a tenth more than the rated power, and so may what is shown of a plan.
+	// A meter may read up to a tenth more than the rated power, and so may a supported plan.
 	if e.Most > 0 {
-		return min(max(moved, -e.Most), e.Most)
+		return min(max(energy, -e.Most), e.Most)
 	}
 
-	return moved
+	return energy
 }
 
-// shareBetween divides a meter's deviation in a settlement period among its events, and returns
-// what is nobody's of it.
+// shareBetween divides a meter's deviation in a settlement period among its events. It returns
+// the parts, and the remainder that belongs to no event.
 //
-// The deviation goes to the events that were meant to move the site that way, in proportion
-// to what they were meant to move; if none was, to all of the period in proportion to the
-// same. So no event gains by what another one beside it took back. What an event would get
-// beyond what its asset can have moved is nobody's.
+// The deviation goes to the events that intended that direction, in proportion to the intended
+// energy. If there is none, it goes to all events of the period in the same proportion. So no
+// event gains from what another event reversed. A part beyond what an event's asset can have
+// moved belongs to no event.
 func shareBetween(
 	claims []EventPart,
 	n int,
@@ -80,8 +80,8 @@ func shareBetween(
 ) ([]flex.WattHours, flex.WattHours) {
 	parts := make([]flex.WattHours, len(claims))
 	var toward, all []int64
-	var in []int // the claims that have a part
-	with := false
+	var claimIndexes []int // indexes of the claims in the period
+	hasToward := false
 
 	for i := range claims {
 		e := &claims[i]
@@ -89,46 +89,46 @@ func shareBetween(
 			continue
 		}
 
-		meant := int64(e.bound(n, e.meant(n)))
-		weight := max(meant, -meant)
-		along := int64(0)
+		intended := int64(e.bound(n, e.intended(n)))
+		weight := max(intended, -intended)
+		towardWeight := int64(0)
 
-		if meant != 0 && deviation != 0 && (meant > 0) == (deviation > 0) {
-			along, with = weight, true
+		if intended != 0 && deviation != 0 && (intended > 0) == (deviation > 0) {
+			towardWeight, hasToward = weight, true
 		}
 
-		in = append(in, i)
-		toward, all = append(toward, along), append(all, weight)
+		claimIndexes = append(claimIndexes, i)
+		toward, all = append(toward, towardWeight), append(all, weight)
 	}
 
-	if !with {
+	if !hasToward {
 		toward = all
 	}
 
 	unassigned := deviation
 	for k, part := range Split(deviation, toward) {
-		part = claims[in[k]].bound(n, part)
+		part = claims[claimIndexes[k]].bound(n, part)
 		unassigned -= part
-		parts[in[k]] = part
+		parts[claimIndexes[k]] = part
 	}
 
 	return parts, unassigned
 }
 
-// MostMoved returns what an asset of the power can have moved in a half-hour. One that gives
-// energy too can turn from taking in full to giving in full. What its schedules meant to move
-// was worked out from the power that it had then.
+// MostMoved returns the most that an asset of the power can have moved in a half-hour. An
+// asset that also discharges can change from full charging to full discharging. The result is
+// at least the intended energy, which was computed with the power of that time.
 func MostMoved(
 	power flex.Watts,
-	gives bool,
-	meant []flex.WattHours,
+	discharges bool,
+	intended []flex.WattHours,
 ) flex.WattHours {
 	most := inHalfHour(power)
-	if gives {
+	if discharges {
 		most *= 2
 	}
 
-	for _, e := range meant {
+	for _, e := range intended {
 		most = max(most, e, -e)
 	}
 

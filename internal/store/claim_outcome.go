@@ -194,7 +194,7 @@ func (tx *Tx) finishRows(ctx context.Context, holder int64, outs []Outcome) erro
 		}
 	}
 
-	return tx.markAskingAtSitesOf(ctx, accepted)
+	return tx.replanFuseLimitedHeatersAtSitesOf(ctx, accepted)
 }
 
 // finishRow updates an outbox row that finishRows does not update together with others: one whose

@@ -20,7 +20,7 @@ type conn struct {
 	run  runner
 	pipe *pipe    // queued statements; nil on SQLite and in reads
 	wake *[]Topic // topics to notify after the commit; nil in reads
-	made *any     // the argument of Tx.Made; nil in reads
+	made *any     // the argument of Tx.SetMadeRecord; nil in reads
 }
 
 // runner runs a transaction's statements: on PostgreSQL a transaction or connection of

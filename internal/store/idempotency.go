@@ -267,17 +267,17 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 	})
 }
 
-// KeepAnswer stores the answer to the request that claimed its key. It changes nothing if the
+// StoreAnswer stores the answer to the request that claimed its key. It changes nothing if the
 // request took longer than its lease and another has claimed the key since, or if the answer
 // was stored already with what the request made.
-func (db *DB) KeepAnswer(
+func (db *DB) StoreAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
 	k flex.StoredAnswer,
 ) error {
-	if cl.kept.Load() == nil {
+	if cl.storedAnswer.Load() == nil {
 		err := db.single(ctx, func(all *All) error {
-			_, err := all.keepAnswer(ctx, cl, &k, 0)
+			_, err := all.storeAnswer(ctx, cl, &k, 0)
 			return err
 		})
 
@@ -291,9 +291,9 @@ func (db *DB) KeepAnswer(
 	return nil
 }
 
-// keepAnswer stores an answer, and adds the number of transactions that are committed with it
+// storeAnswer stores an answer, and adds the number of transactions that are committed with it
 // to the key's count. It returns 0 if the claim is not in force.
-func (all *All) keepAnswer(
+func (all *All) storeAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
 	k *flex.StoredAnswer,

@@ -27,7 +27,7 @@ func TestIdempotency_Sealed(t *testing.T) {
 			t.Fatal(k, err)
 		}
 
-		if err := db.KeepAnswer(t.Context(), claim, flex.StoredAnswer{Status: 201, Answer: []byte(canary)}); err != nil {
+		if err := db.StoreAnswer(t.Context(), claim, flex.StoredAnswer{Status: 201, Answer: []byte(canary)}); err != nil {
 			t.Fatal(err)
 		}
 		k, _, err = db.ClaimKey(t.Context(), org.ID, "k", request)

@@ -68,7 +68,7 @@ func benchMarks(b *testing.B, db *store.DB, org flex.OrgID, sessions []flex.Sess
 			b.Fatal(err)
 		}
 
-		err = db.Write(b.Context(), org, func(tx *store.Tx) error { return tx.Done(b.Context(), tx.Now(), sessions...) })
+		err = db.Write(b.Context(), org, func(tx *store.Tx) error { return tx.RemoveDueMarks(b.Context(), tx.Now(), sessions...) })
 		if err != nil {
 			b.Fatal(err)
 		}

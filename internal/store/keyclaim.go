@@ -27,8 +27,8 @@ type KeyClaim struct {
 
 	note []byte // of an earlier run, see NoteKey
 
-	form func(made any) (*flex.StoredAnswer, error) // see AnswerWith
-	kept atomic.Pointer[flex.StoredAnswer]
+	form         func(made any) (*flex.StoredAnswer, error) // see AnswerWith
+	storedAnswer atomic.Pointer[flex.StoredAnswer]
 }
 
 type claimKey struct{}
@@ -56,11 +56,11 @@ func Uncounted(ctx context.Context) context.Context {
 	return context.WithValue(ctx, claimKey{}, (*KeyClaim)(nil))
 }
 
-// Again reports whether an earlier run of the claim's request has committed something.
-func (cl *KeyClaim) Again() bool { return cl.undo.Load() > 0 }
+// HasCommitted reports whether an earlier run of the claim's request has committed something.
+func (cl *KeyClaim) HasCommitted() bool { return cl.undo.Load() > 0 }
 
-// Noted returns the note that an earlier run of the claim's request has stored; nil if none.
-func (cl *KeyClaim) Noted() []byte { return cl.note }
+// StoredNote returns the note that an earlier run of the claim's request has stored; nil if none.
+func (cl *KeyClaim) StoredNote() []byte { return cl.note }
 
 // NoteKey stores a note with a claimed key, where its answer will be. It is for a request
 // whose transactions are not counted on the key. From then on the key stays claimed as long as
@@ -82,18 +82,18 @@ func (db *DB) NoteKey(ctx context.Context, cl *KeyClaim, note []byte) error {
 }
 
 // AnswerWith stores the request's answer in the same commit as the record that it announces.
-// form makes the answer from the argument of Tx.Made; it returns nil if the request is not
+// form makes the answer from the argument of Tx.SetMadeRecord; it returns nil if the request is not
 // answered with that record.
 func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.StoredAnswer, error)) {
 	cl.form = form
 }
 
-// Kept returns the answer that was committed with what the request made; nil if none was.
-func (cl *KeyClaim) Kept() *flex.StoredAnswer { return cl.kept.Load() }
+// StoredAnswer returns the answer that was committed with what the request made; nil if none was.
+func (cl *KeyClaim) StoredAnswer() *flex.StoredAnswer { return cl.storedAnswer.Load() }
 
-// Made records what the transaction makes, for the answer that AnswerWith stores. It is called
+// SetMadeRecord records what the transaction makes, for the answer that AnswerWith stores. It is called
 // last, when the record does not change any more.
-func (tx *Tx) Made(v any) {
+func (tx *Tx) SetMadeRecord(v any) {
 	if tx.made != nil {
 		*tx.made = v
 	}
@@ -145,7 +145,7 @@ func counted(
 
 	return run, func() {
 		if answer != nil {
-			cl.kept.Store(answer)
+			cl.storedAnswer.Store(answer)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (cl *KeyClaim) count(
 	all *All,
 	made any,
 ) (*flex.StoredAnswer, error) {
-	if cl.kept.Load() != nil {
+	if cl.storedAnswer.Load() != nil {
 		return nil, nil
 	}
 
@@ -169,7 +169,7 @@ func (cl *KeyClaim) count(
 		}
 
 		if k != nil {
-			n, err := all.keepAnswer(ctx, cl, k, 1)
+			n, err := all.storeAnswer(ctx, cl, k, 1)
 			return k, inForce(n, err)
 		}
 	}

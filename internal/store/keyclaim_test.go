@@ -57,7 +57,7 @@ func (k keyed) get() (cap flex.Watts) {
 
 func (k keyed) keep(cl *store.KeyClaim, answer string) {
 	k.Helper()
-	if err := k.db.KeepAnswer(k.Context(), cl, flex.StoredAnswer{Status: 200, Answer: []byte(answer)}); err != nil {
+	if err := k.db.StoreAnswer(k.Context(), cl, flex.StoredAnswer{Status: 200, Answer: []byte(answer)}); err != nil {
 		k.Fatal(err)
 	}
 }

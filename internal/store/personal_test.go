@@ -330,7 +330,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if err := db.KeepAnswer(ctx, claim, flex.StoredAnswer{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
+		if err := db.StoreAnswer(ctx, claim, flex.StoredAnswer{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
 			t.Fatal(err)
 		}
 		all := func(fn func(*store.All) error) {

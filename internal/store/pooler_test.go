@@ -116,7 +116,7 @@ func (s *sharing) round(ctx context.Context, db *store.DB, asset flex.AssetID, n
 		return err
 	}
 
-	err = db.KeepAnswer(ctx, claim, flex.StoredAnswer{Status: 200, Answer: []byte("done")})
+	err = db.StoreAnswer(ctx, claim, flex.StoredAnswer{Status: 200, Answer: []byte("done")})
 	if err != nil {
 		return err
 	}

@@ -367,9 +367,9 @@ func (tx *Tx) lockTankPlansAtSitesOf(
 // heat pumps.
 const sitesOfNonHeaters = `SELECT site_id FROM asset WHERE org_id = $1 AND type NOT IN (` + heatTypes + `) AND id IN `
 
-// MarkAsking has those tanks and heat pumps of a site planned again that ask for more power
+// ReplanFuseLimitedHeaters has those tanks and heat pumps of a site planned again that ask for more power
 // than the site's main fuse left them.
-func (tx *Tx) MarkAsking(
+func (tx *Tx) ReplanFuseLimitedHeaters(
 	ctx context.Context,
 	site flex.SiteID,
 ) error {
@@ -390,10 +390,10 @@ func (tx *Tx) MarkAsking(
 	return err
 }
 
-// markAskingAtSitesOf is MarkAsking for the sites of assets whose schedules the client has
+// replanFuseLimitedHeatersAtSitesOf is MarkAsking for the sites of assets whose schedules the client has
 // accepted. Schedules of tanks and heat pumps themselves do not count: a plan that is sent
 // whenever it is made would then be made and sent without end.
-func (tx *Tx) markAskingAtSitesOf(
+func (tx *Tx) replanFuseLimitedHeatersAtSitesOf(
 	ctx context.Context,
 	assets []flex.EventID,
 ) error {

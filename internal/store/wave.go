@@ -488,9 +488,9 @@ func (tx *Tx) MarkDue(
 	return nil
 }
 
-// Done removes the marks of sessions that were due by the instant; a later mark stays. The sessions
+// RemoveDueMarks removes the marks of sessions that were due by the instant; a later mark stays. The sessions
 // must be locked: see Unmark.
-func (tx *Tx) Done(
+func (tx *Tx) RemoveDueMarks(
 	ctx context.Context,
 	at time.Time,
 	sessions ...flex.SessionID,
@@ -514,10 +514,10 @@ func (tx *Tx) Done(
 	return nil
 }
 
-// Unmark removes the marks that InputsDue returned. A mark that was set since stays, even if its
+// RemoveMarks removes the marks that InputsDue returned. A mark that was set since stays, even if its
 // instant is earlier than that of the search: the transaction that set it may have begun before the
 // search and been committed after it.
-func (tx *Tx) Unmark(ctx context.Context, marks ...Marked) error {
+func (tx *Tx) RemoveMarks(ctx context.Context, marks ...Marked) error {
 	by := map[time.Time][]flex.SessionID{}
 	for _, m := range marks {
 		by[m.DueAt] = append(by[m.DueAt], m.Session)

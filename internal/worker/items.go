@@ -143,7 +143,7 @@ func (t *itemsRun[ID]) chunk(
 	due []ID,
 ) (int, error) {
 	did, err := t.do(ctx, due)
-	t.report.Did += did
+	t.report.Count += did
 	if err == nil || EndsRun(ctx, err) {
 		return 0, err
 	}
@@ -152,7 +152,7 @@ func (t *itemsRun[ID]) chunk(
 	for i := range due {
 		one := due[i : i+1]
 		did, err := t.do(ctx, one)
-		t.report.Did += did
+		t.report.Count += did
 		if err == nil {
 			continue
 		}

@@ -112,7 +112,7 @@ func TestItems(t *testing.T) {
 			}
 
 			r, err := s.items(4, 100).Run(t.Context())
-			if r.Did != 10-len(broken) || len(s.done) != r.Did || !slices.Equal(s.putOff, broken) || r.More {
+			if r.Count != 10-len(broken) || len(s.done) != r.Count || !slices.Equal(s.putOff, broken) || r.More {
 				t.Errorf("%s: %+v, put off %v", name, r, s.putOff)
 			}
 			if flex.Only[*worker.PutOff](err) != (len(broken) > 0) {
@@ -126,12 +126,12 @@ func TestItems(t *testing.T) {
 func TestItems_Pages(t *testing.T) {
 	s := &shelf{due: upTo(45), broken: these(upTo(25)...)}
 	r, err := s.items(4, 10).Run(t.Context())
-	if r.Did != 15 || len(s.putOff) != 25 || !r.More || s.lists != 4 {
+	if r.Count != 15 || len(s.putOff) != 25 || !r.More || s.lists != 4 {
 		t.Errorf("%+v, %d put off, %d lists: %v", r, len(s.putOff), s.lists, err)
 	}
 
 	r, err = s.items(4, 10).Run(t.Context())
-	if r.Did != 5 || r.More || !flex.Only[*worker.PutOff](err) {
+	if r.Count != 5 || r.More || !flex.Only[*worker.PutOff](err) {
 		t.Errorf("then %+v: %v", r, err)
 	}
 
@@ -146,13 +146,13 @@ func TestItems_Pages(t *testing.T) {
 func TestItems_NotPutOff(t *testing.T) {
 	s := &shelf{due: upTo(10), down: these(5)}
 	r, err := s.items(1, 100).Run(t.Context())
-	if r.Did != 5 || len(s.putOff) > 0 || flex.KindOf(err) != flex.Unavailable {
+	if r.Count != 5 || len(s.putOff) > 0 || flex.KindOf(err) != flex.Unavailable {
 		t.Errorf("while the database does not answer: %+v, %v", r, err)
 	}
 
 	s = &shelf{due: upTo(10), broken: these(5), gone: these(5)}
 	r, err = s.items(4, 10).Run(t.Context())
-	if r.Did != 9 || err == nil || flex.Only[*worker.PutOff](err) {
+	if r.Count != 9 || err == nil || flex.Only[*worker.PutOff](err) {
 		t.Errorf("with one that was done elsewhere: %+v, %v", r, err)
 	}
 
@@ -208,14 +208,14 @@ func TestEachOrg_PutOff(t *testing.T) {
 		func(context.Context) ([]flex.OrgID, error) { return orgs, nil },
 		func(_ context.Context, org flex.OrgID) (worker.Report, error) {
 			if org == orgs[1] {
-				return worker.Report{Did: 1}, nil
+				return worker.Report{Count: 1}, nil
 			}
 
 			runs++
-			return worker.Report{Did: 1, More: runs < 3}, &worker.PutOff{Items: []string{"planted"}, Total: 7}
+			return worker.Report{Count: 1, More: runs < 3}, &worker.PutOff{Items: []string{"planted"}, Total: 7}
 		},
 	)
-	if runs != 3 || r.Did != 4 || strings.Count(err.Error(), "planted") != 1 || !strings.Contains(err.Error(), "and 6 more are put off") {
+	if runs != 3 || r.Count != 4 || strings.Count(err.Error(), "planted") != 1 || !strings.Contains(err.Error(), "and 6 more are put off") {
 		t.Errorf("%d runs, %+v: %v", runs, r, err)
 	}
 }

@@ -32,7 +32,7 @@ func EachOrg(
 		orgs = run.each(ctx, orgs)
 	}
 
-	return Report{Did: run.did, Waiting: run.waiting, Note: run.note()}, run.err()
+	return Report{Count: run.did, Waiting: run.waiting, Note: run.note()}, run.err()
 }
 
 // orgsRun is a run of a job over organisations.
@@ -63,7 +63,7 @@ func (t *orgsRun) each(ctx context.Context, orgs []flex.OrgID) []flex.OrgID {
 	var left []flex.OrgID
 	for _, org := range orgs {
 		r, err := recovered(func() (Report, error) { return t.job(ctx, org) })
-		t.did += r.Did
+		t.did += r.Count
 		t.keepNote(org, r.Note)
 		if flex.OnlyMoves(err) {
 			t.waiting++
@@ -75,7 +75,7 @@ func (t *orgsRun) each(ctx context.Context, orgs []flex.OrgID) []flex.OrgID {
 		}
 
 		goesOn := err == nil || flex.Only[*PutOff](err)
-		if goesOn && r.More && r.Did > 0 {
+		if goesOn && r.More && r.Count > 0 {
 			left = append(left, org)
 		}
 

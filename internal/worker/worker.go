@@ -14,9 +14,9 @@ import (
 
 // Report is what a job did.
 type Report struct {
-	Did  int    // things done, in the job's own unit
-	More bool   // work is left: run again at once
-	Note string // one line for the console's page Engine; may be empty
+	Count int    // things done, in the job's own unit
+	More  bool   // work is left: run again at once
+	Note  string // one line for the console's page Engine; may be empty
 	// number of organisations whose work waits because they are moving to another database
 	Waiting int
 }
@@ -162,11 +162,11 @@ func (w *Worker) record(
 	r Report,
 	err error,
 ) {
-	if err == nil && r.Did+r.Waiting == 0 {
+	if err == nil && r.Count+r.Waiting == 0 {
 		return
 	}
 
-	trace.After(ctx, "job "+w.Name, began, r.Did, err)
+	trace.After(ctx, "job "+w.Name, began, r.Count, err)
 
 	log := w.Log
 	if log == nil {
@@ -179,7 +179,7 @@ func (w *Worker) record(
 			"job",
 			w.Name,
 			"did",
-			r.Did,
+			r.Count,
 			"more",
 			r.More,
 			"took_us",

@@ -123,7 +123,7 @@ func TestRun_Moving(t *testing.T) {
 				if moving.Load() {
 					return worker.Report{More: true}, fmt.Errorf("delete: %w", &flex.Moving{Cause: errors.New("the fence")})
 				}
-				return worker.Report{Did: 3}, nil
+				return worker.Report{Count: 3}, nil
 			}}
 
 		go w.Run(t.Context())
@@ -134,7 +134,7 @@ func TestRun_Moving(t *testing.T) {
 		moving.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if l := w.Last(); l.Runs != 2 || l.Failures != 0 || l.Report.Did != 3 || l.Report.Waiting != 0 {
+		if l := w.Last(); l.Runs != 2 || l.Failures != 0 || l.Report.Count != 3 || l.Report.Waiting != 0 {
 			t.Errorf("afterwards: %+v", l)
 		}
 	})
@@ -190,10 +190,10 @@ func TestEachOrg(t *testing.T) {
 		wants []string // what the error says
 		down  bool     // the database answers no more after the first organisation
 	}{
-		"all": {func(int, int) (worker.Report, error) { return worker.Report{Did: 1}, nil }, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 9, nil, false},
+		"all": {func(int, int) (worker.Report, error) { return worker.Report{Count: 1}, nil }, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 9, nil, false},
 
 		"more is left, twice": {func(n, run int) (worker.Report, error) {
-			return worker.Report{Did: 2, More: n == 2 && run < 3}, nil
+			return worker.Report{Count: 2, More: n == 2 && run < 3}, nil
 		}, []int{1, 3, 1, 1, 1, 1, 1, 1, 1}, 22, nil, false},
 		"more is left, but none of it can be done": {func(int, int) (worker.Report, error) {
 			return worker.Report{More: true}, nil
@@ -207,7 +207,7 @@ func TestEachOrg(t *testing.T) {
 				panic("planted panic")
 			}
 
-			return worker.Report{Did: 1}, nil
+			return worker.Report{Count: 1}, nil
 		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 7, []string{orgs[0].String() + ": planted", orgs[2].String() + ": panic", "planted panic"}, false},
 		"many fail": {func(int, int) (worker.Report, error) { return worker.Report{}, errors.New("planted") },
 			[]int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, []string{orgs[4].String(), "and 4 more organisations"}, false},
@@ -216,7 +216,7 @@ func TestEachOrg(t *testing.T) {
 				return worker.Report{}, unreachable
 			}
 
-			return worker.Report{Did: 1}, nil
+			return worker.Report{Count: 1}, nil
 		}, []int{1, 1, 0, 0, 0, 0, 0, 0, 0}, 1, []string{"does not answer"}, true},
 		"two move to another database, and one of the others fails": {func(n, _ int) (worker.Report, error) {
 			switch n {
@@ -228,7 +228,7 @@ func TestEachOrg(t *testing.T) {
 				return worker.Report{}, errors.Join(&flex.Moving{Cause: errors.New("the fence")}, errors.New("planted"))
 			}
 
-			return worker.Report{Did: 1}, nil
+			return worker.Report{Count: 1}, nil
 		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 6, []string{orgs[3].String() + ": "}, false},
 		"all move": {func(int, int) (worker.Report, error) {
 			return worker.Report{}, &flex.Moving{Cause: errors.New("the fence")}
@@ -239,7 +239,7 @@ func TestEachOrg(t *testing.T) {
 				return worker.Report{}, unreachable
 			}
 
-			return worker.Report{Did: 1}, nil
+			return worker.Report{Count: 1}, nil
 		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 8, []string{orgs[1].String() + ": "}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestEachOrg(t *testing.T) {
 					return tt.job(n, runs[n-1])
 				})
 
-			if !slices.Equal(runs, tt.runs) || r.Did != tt.did || r.More {
+			if !slices.Equal(runs, tt.runs) || r.Count != tt.did || r.More {
 				t.Errorf("runs %v, %+v; want %v and %d done", runs, r, tt.runs, tt.did)
 			}
 			if (err == nil) != (len(tt.wants) == 0) {
@@ -307,7 +307,7 @@ func TestEachOrg_Notes(t *testing.T) {
 					of := &left[org[15]-1]
 					note := (*of)[0]
 					*of = (*of)[1:]
-					return worker.Report{Did: 1, More: len(*of) > 0, Note: note}, nil
+					return worker.Report{Count: 1, More: len(*of) > 0, Note: note}, nil
 				})
 
 			got := r.Note
@@ -329,7 +329,7 @@ func TestEachOrg_Turns(t *testing.T) {
 	_, err := worker.EachOrg(t.Context(), func(context.Context) ([]flex.OrgID, error) { return []flex.OrgID{first, second}, nil },
 		func(_ context.Context, org flex.OrgID) (worker.Report, error) {
 			turns = append(turns, org[15])
-			return worker.Report{Did: 1, More: len(turns) < 5}, nil
+			return worker.Report{Count: 1, More: len(turns) < 5}, nil
 		})
 
 	if want := []byte{1, 2, 1, 2, 1, 2}; err != nil || !slices.Equal(turns, want) {

@@ -29,8 +29,8 @@ type act struct {
 // drop leaves an operation's result away.
 func drop[T any](_ T, err error) error { return err }
 
-func take(ctx context.Context, p *process, l *life, batch []reading.Given) error {
-	verdicts, err := p.reading.Take(ctx, l.org, batch)
+func take(ctx context.Context, p *process, l *life, batch []reading.Input) error {
+	verdicts, err := p.reading.Store(ctx, l.org, batch)
 	for _, v := range verdicts {
 		if !v.Accepted() {
 			return flex.Fail(flex.Malformed, "%s", v)
@@ -344,10 +344,10 @@ func ofMoney() []act {
 			return drop(p.reward.SettleEventsOf(ctx, l.org))
 		}},
 		{"settle again", func(ctx context.Context, p *process, l *life) error {
-			return drop(p.reward.SettleAgain(ctx, l.org, reward.Again{From: flex.DayAt(l.now).Add(-5), To: flex.DayAt(l.now)}))
+			return drop(p.reward.Resettle(ctx, l.org, reward.Resettlement{From: flex.DayAt(l.now).Add(-5), To: flex.DayAt(l.now)}))
 		}},
 		{"repair", func(ctx context.Context, p *process, l *life) error {
-			return drop(p.reward.Repair(ctx, l.org, reward.Again{From: flex.DayAt(l.now).Add(-5), To: flex.DayAt(l.now)}))
+			return drop(p.reward.Repair(ctx, l.org, reward.Resettlement{From: flex.DayAt(l.now).Add(-5), To: flex.DayAt(l.now)}))
 		}},
 		{"change terms", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.reward.SetTerms(ctx, l.org, map[string]string{"user_share": "0.8"}, flex.DayAt(l.now).Add(-1), "ada"))

@@ -238,17 +238,17 @@ func (b *builder) homes() {
 }
 
 // energy is what a charger drew in some half-hours.
-func energy(asset flex.AssetID, from string, kwh ...float64) (batch []reading.Given) {
+func energy(asset flex.AssetID, from string, kwh ...float64) (batch []reading.Input) {
 	for i, v := range kwh {
 		p := flex.PeriodAt(at(from)).Add(i)
-		batch = append(batch, reading.Given{AssetID: asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: v})
+		batch = append(batch, reading.Input{AssetID: asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: v})
 	}
 	return batch
 }
 
-func (b *builder) take(batch []reading.Given) {
+func (b *builder) take(batch []reading.Input) {
 	b.Helper()
-	verdicts, err := b.reading.Take(b.Context(), b.org, batch)
+	verdicts, err := b.reading.Store(b.Context(), b.org, batch)
 	b.must(nil, err)
 	for _, v := range verdicts {
 		if !v.Accepted() && !strings.HasPrefix(string(v), "held back") {
@@ -299,7 +299,7 @@ func (b *builder) metered() {
 	b.take(energy(b.charger, "2026-01-14 17:00", 0))
 	for i, kwh := range []float64{100, 101, 5} { // the last is of another meter
 		when := at("2026-01-14 20:00").Add(time.Duration(i) * time.Hour)
-		b.take([]reading.Given{{AssetID: b.charger, Span: flex.Span{From: when, To: when}, Label: flex.ChargerRegister, Value: kwh}})
+		b.take([]reading.Input{{AssetID: b.charger, Span: flex.Span{From: when, To: when}, Label: flex.ChargerRegister, Value: kwh}})
 	}
 
 	held := b.seed.Strings(`SELECT ` + b.hexed("id") + ` FROM held_reading`)

@@ -244,7 +244,7 @@ func untilIdle(t *testing.T, s *reward.Service) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Did == 0 {
+		if r.Count == 0 {
 			return
 		}
 	}
@@ -385,7 +385,7 @@ func (f *fleet) compare(t *testing.T, when string, final bool) (halfHours int) {
 // repair has all events looked at, those too that wait for another reading than what came.
 func (f *fleet) repair(t *testing.T) {
 	t.Helper()
-	if _, err := f.service.Repair(t.Context(), f.seed.Org, reward.Again{From: dayOf(f.day - 40), To: dayOf(f.day)}); err != nil {
+	if _, err := f.service.Repair(t.Context(), f.seed.Org, reward.Resettlement{From: dayOf(f.day - 40), To: dayOf(f.day)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -393,7 +393,7 @@ func (f *fleet) repair(t *testing.T) {
 // again settles all homes at once, and finds the inputs of each event as they were.
 func (f *fleet) again(t *testing.T) {
 	t.Helper()
-	run, err := f.service.SettleAgain(t.Context(), f.seed.Org, reward.Again{From: dayOf(f.day - 40), To: dayOf(f.day)})
+	run, err := f.service.Resettle(t.Context(), f.seed.Org, reward.Resettlement{From: dayOf(f.day - 40), To: dayOf(f.day)})
 	if err != nil {
 		t.Fatal(err)
 	}

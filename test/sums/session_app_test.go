@@ -149,7 +149,7 @@ func settleSessions(t *testing.T, s *reward.Service) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Did == 0 && !r.More {
+		if r.Count == 0 && !r.More {
 			return
 		}
 	}

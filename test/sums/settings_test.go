@@ -137,7 +137,7 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 				}
 			}
 
-			r, err := f.service.Repair(t.Context(), f.seed.Org, reward.Again{From: dayOf(f.day - 40), To: dayOf(f.day)})
+			r, err := f.service.Repair(t.Context(), f.seed.Org, reward.Resettlement{From: dayOf(f.day - 40), To: dayOf(f.day)})
 			if err != nil || r.Transactions != 0 {
 				t.Errorf("%s: a repair says %+v, %v", c.name, r, err)
 			}
@@ -178,7 +178,7 @@ func (f *fleet) rate(t *testing.T, power *flex.Watts) {
 // asKnown settles all events as they were known at an instant.
 func (f *fleet) asKnown(t *testing.T, known time.Time) store.Run {
 	t.Helper()
-	run, err := f.service.SettleAgain(t.Context(), f.seed.Org, reward.Again{From: dayOf(f.day - 40), To: dayOf(f.day), KnownAt: known})
+	run, err := f.service.Resettle(t.Context(), f.seed.Org, reward.Resettlement{From: dayOf(f.day - 40), To: dayOf(f.day), KnownAt: known})
 	if err != nil {
 		t.Fatal(err)
 	}
