@@ -4,18 +4,18 @@ import (
 	"math"
 )
 
-// Tolerances, as shares of what they are taken of.
+// Tolerances, relative to the checked value.
 const (
-	// how far below its caps a plan stays, so that what rounding adds does not reach them
+	// the distance of a plan from its caps, so that rounding does not exceed them
 	capMargin     = 1e-9
 	barrierMargin = 1e-7 // the same for the barrier
 	barrierGap    = 1e-6 // of the turnover, at which the barrier stops
-	negligible    = 1e-9 // kWh: less is nothing
+	negligible    = 1e-9 // kWh: less counts as zero
 )
 
-// block plans some of the draft's assets again, as one, while the others stay: the best
-// that they can do together, unless what they do is better. It returns the barrier, whose
-// prices are right for the whole fleet if the others are.
+// block plans some of the draft's assets again, as one problem, while the others stay. The
+// result is used if it is better. It returns the barrier, whose prices are right for the whole
+// fleet if the others are.
 func (d *draft) block(assets []int32) *barrier {
 	before := d.partCost(assets)
 	old := d.extract(assets)
@@ -41,8 +41,8 @@ func (d *draft) block(assets []int32) *barrier {
 	return b
 }
 
-// residual is the problem that is left beside what the draft holds: the same assets, and
-// of caps and position what is not taken.
+// residual returns the problem that the draft leaves to the assets: what is free of caps and
+// position.
 func (d *draft) residual() (*Problem, *tree) {
 	p := *d.p
 	if q := p.Position; q != nil {
@@ -67,7 +67,7 @@ func (d *draft) residual() (*Problem, *tree) {
 	return &p, &tree
 }
 
-// extract copies out what the assets draw.
+// extract copies the energies of the assets.
 func (d *draft) extract(assets []int32) []float64 {
 	var old []float64
 	for _, a := range assets {
@@ -81,7 +81,7 @@ func (d *draft) extract(assets []int32) []float64 {
 	return old
 }
 
-// draws returns what an asset draws, from its first slot on, and its node.
+// draws returns the energies of an asset, from its first slot on, and its node.
 func (d *draft) draws(a int32) ([]float64, int, int32) {
 	if i := int(a) - len(d.p.EVs); i >= 0 {
 		return d.net[i], 0, d.tree.node[d.p.Batteries[i].Group]
@@ -91,7 +91,7 @@ func (d *draft) draws(a int32) ([]float64, int, int32) {
 	return d.x[d.at[a]:d.at[a+1]], int(e.First), d.tree.node[e.Group]
 }
 
-// count adds sign times what x draws to the loads from the node up.
+// count adds sign times the energies x to the loads from the node up.
 func (d *draft) count(x []float64, first int, node int32, sign float64) {
 	for v := node; v >= 0; v = d.tree.parent[v] {
 		load := d.load[v][first:]
@@ -101,7 +101,7 @@ func (d *draft) count(x []float64, first int, node int32, sign float64) {
 	}
 }
 
-// remove takes the assets out of the draft.
+// remove removes the assets from the draft.
 func (d *draft) remove(assets []int32) {
 	for _, a := range assets {
 		x, first, node := d.draws(a)
@@ -110,7 +110,7 @@ func (d *draft) remove(assets []int32) {
 	}
 }
 
-// restore puts back what keep copied out.
+// restore restores the energies that extract copied.
 func (d *draft) restore(assets []int32, old []float64) {
 	for _, a := range assets {
 		x, first, node := d.draws(a)
@@ -120,7 +120,7 @@ func (d *draft) restore(assets []int32, old []float64) {
 	}
 }
 
-// read takes over the barrier's solution for its picks, each held to its own bounds.
+// read copies the barrier's solution for its picks, each limited to its own bounds.
 func (d *draft) read(b *barrier, picks []pick) {
 	n := b.slots
 	for i, k := range picks {
@@ -139,7 +139,7 @@ func (d *draft) read(b *barrier, picks []pick) {
 		} else {
 			v := b.v.x[b.batteries[j].at:]
 			battery := &d.p.Batteries[int(k.asset)-len(d.p.EVs)]
-			for t := range x { // charge and discharge at once come to one net flow
+			for t := range x { // simultaneous charge and discharge become one net flow
 				x[t] = battery.net(v[t]*battery.EffCharge -
 					v[n+t]/battery.EffDischarge)
 			}
@@ -151,7 +151,7 @@ func (d *draft) read(b *barrier, picks []pick) {
 	}
 }
 
-// clampStored cuts a battery's flows to its power and to what it can store.
+// clampStored limits a battery's flows to its power and to what it can store.
 func (b *Battery) clampStored(x []float64) {
 	stored := b.InitKWh
 	for t, q := range x {
@@ -172,7 +172,7 @@ func (b *Battery) clampStored(x []float64) {
 	}
 }
 
-// hasExcess reports whether a cap is exceeded by more than adding up and taking away may leave.
+// hasExcess reports whether a cap is exceeded by more than rounding explains.
 func (d *draft) hasExcess() bool {
 	for v, limit := range d.tree.cap {
 		for t, k := range limit {
@@ -185,8 +185,8 @@ func (d *draft) hasExcess() bool {
 	return false
 }
 
-// trim lowers what the assets draw wherever a cap is exceeded, in the order of time, as a
-// battery that is charged less can give less later.
+// trim lowers the assets' load wherever a cap is exceeded. It goes in order of time, since a
+// battery that is charged less can discharge less later.
 func (d *draft) trim(assets []int32) {
 	for t := range d.p.Slots {
 		for v := range d.tree.cap {
@@ -213,7 +213,7 @@ func (d *draft) trim(assets []int32) {
 	}
 }
 
-// liesIn reports whether node is v or lies in it.
+// liesIn reports whether node is v or is within it.
 func (d *draft) liesIn(node int32, v int) bool {
 	for ; node >= 0; node = d.tree.parent[node] {
 		if int(node) == v {

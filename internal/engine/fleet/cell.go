@@ -1,25 +1,25 @@
 package fleet
 
-// cell plans batteries at given prices by the slope trick: the value of stored energy
-// is convex and piecewise linear, kept as segments by rising slope.
+// cell plans batteries at given prices by the slope trick: the value of stored energy is
+// convex and piecewise linear, and is stored as segments by rising slope.
 type cell struct {
 	slope [2*MaxSlots + 2]float64
 	size  [2*MaxSlots + 2]float64
 	owner [2*MaxSlots + 2]uint8
 	n     int
-	head  int               // the cheapest segment that is left
-	cost  float64           // of the plan, as far as it has come
+	head  int               // the cheapest remaining segment
+	cost  float64           // of the plan so far
 	drawn [MaxSlots]float64 // energy taken from store in a slot
 }
 
 // plan returns the least cost of the battery at prices w, as a linear programme that may
 // charge and discharge at once, and sets y to the change of stored energy in every slot.
 //
-// Backward in time, the value of stored energy before a slot is the infimal convolution
-// of the slot's cost and the value after it: the segments merge by slope. Holding the
-// store between empty and full cuts length off both ends. A segment cut off the cheap end
-// is used whatever the store holds, one cut off the dear end never is; what is left at the
-// start is used as far as the store is full.
+// Backward in time, the value of stored energy before a slot is the infimal convolution of the
+// slot's cost and the value after it: the segments merge by slope. The limits of the store,
+// empty and full, cut length off both ends. A segment that is cut off the cheap end is always
+// used, one that is cut off the dear end never. The remaining segments at the start are used
+// as far as the store is full.
 func (c *cell) plan(b *Battery, w, y []float64) float64 {
 	c.n, c.head = 0, 0
 	c.cost = 0
@@ -46,7 +46,7 @@ func (c *cell) plan(b *Battery, w, y []float64) float64 {
 	return c.cost
 }
 
-// moveToFront uses the room again that segments at the cheap end had, once two are gone.
+// moveToFront reclaims the space of segments at the cheap end, once two are gone.
 func (c *cell) moveToFront() {
 	if c.head < 2 {
 		return
@@ -59,7 +59,7 @@ func (c *cell) moveToFront() {
 	c.head = 0
 }
 
-// useCheapest takes energy off the cheap end, and pays for it.
+// useCheapest cuts energy off the cheap end, and adds its cost.
 func (c *cell) useCheapest(remaining float64, drawn []float64) {
 	for remaining > 0 && c.head < c.n {
 		size := min(remaining, c.size[c.head])
@@ -76,7 +76,7 @@ func (c *cell) useCheapest(remaining float64, drawn []float64) {
 	}
 }
 
-// dropDearest takes energy off the dear end, which is never used.
+// dropDearest cuts off energy at the dear end, which is never used.
 func (c *cell) dropDearest(remaining float64) {
 	for remaining > 0 && c.n > c.head {
 		size := min(remaining, c.size[c.n-1])
@@ -88,7 +88,7 @@ func (c *cell) dropDearest(remaining float64) {
 	}
 }
 
-// insert adds a segment in order, behind the first head ones, which are used up.
+// insert adds a segment in order, after the used ones before head.
 func (c *cell) insert(head int, slope, size float64, owner int) {
 	i := c.n
 	for ; i > head && c.slope[i-1] > slope; i-- {
@@ -103,7 +103,7 @@ func (c *cell) insert(head int, slope, size float64, owner int) {
 	c.n++
 }
 
-// net is what a change y of stored energy draws from the grid.
+// net returns the grid energy of a change y of stored energy.
 func (b *Battery) net(y float64) float64 {
 	if y > 0 {
 		return y / b.EffCharge

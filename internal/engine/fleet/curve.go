@@ -8,9 +8,9 @@ import (
 	"flexd/internal/engine/bitselect"
 )
 
-// class is a kind of car that sees one price curve: one node of the tree, one adder,
-// and slots known to be in the owner's peak or known not to be. What lies outside a car's
-// window does not matter, so one class serves cars with different windows.
+// class is a set of cars with one price curve: one node of the tree, one adder, and the same
+// peak slots as far as they are known. Slots outside a car's window do not matter, so one
+// class serves cars with different windows.
 type class struct {
 	node  int32
 	adder float64
@@ -19,22 +19,21 @@ type class struct {
 }
 
 const (
-	// classesPerKey is how many classes of one node and adder there may be, and
-	// maxClasses how many in all. A car that fits none of them has its own order, which is
-	// sorted whenever it is needed.
+	// classesPerKey is the most classes of one node and adder, and maxClasses the most in all.
+	// A car that fits none of them has its own order, which is sorted whenever it is needed.
 	classesPerKey = 32
 	maxClasses    = 8192
 	noClass       = math.MaxUint32
 )
 
-// classKey is what all cars of a class share.
+// classKey has the properties that all cars of a class share.
 type classKey struct {
 	node  int32
 	adder float64
 }
 
-// class says what class a car may be in, and in which of its slots it pays the adder and in
-// which it does not. A car that never pays it can be in a class with any other such car.
+// class returns the class that a car may be in, and its slots with and without the adder. A
+// car that never pays an adder can be in a class with any other such car.
 func (e *EV) class(tree *tree) (k classKey, peak, flat uint64) {
 	window := uint64(2<<e.Last-1) &^ (1<<e.First - 1)
 	peak = e.Peak & window
@@ -46,7 +45,7 @@ func (e *EV) class(tree *tree) (k classKey, peak, flat uint64) {
 	return k, peak, window &^ peak
 }
 
-// classesOf sorts the cars into classes and returns the class of each.
+// classesOf assigns the cars to classes and returns the class of each.
 func classesOf(p *Problem, tree *tree) ([]class, []uint32) {
 	like := map[classKey][]uint32{}
 	classOf := make([]uint32, len(p.EVs))
@@ -82,8 +81,8 @@ func classesOf(p *Problem, tree *tree) ([]class, []uint32) {
 	return classes, classOf
 }
 
-// curve is the slots of a class in the order of their prices. A slot that is no
-// cheaper than leaving the need unserved has no rank.
+// curve has the slots of a class in the order of their prices. A slot that is not cheaper than
+// leaving the need unserved has no rank.
 type curve struct {
 	price  [MaxSlots]float64
 	slot   [MaxSlots]uint8      // in the order of price, all of them
@@ -93,8 +92,8 @@ type curve struct {
 	first  [MaxSlots + 1]uint64 // slots of the first r ranks
 }
 
-// sort sets the curve to the prices w of the class's node and its own adder. It inserts
-// each slot into the order that there was: between two rounds few prices move far.
+// sort sets the curve to the prices w of the class's node and its own adder. It uses insertion
+// into the previous order, since few prices move far between two rounds.
 func (c *curve) sort(class *class, w []float64, unserved float64) {
 	if c.slots != len(w) {
 		c.slots = len(w)
@@ -139,7 +138,7 @@ func (c *curve) sort(class *class, w []float64, unserved float64) {
 	}
 }
 
-// choice is a car's best answer to a curve: full power in all slots but cut kWh less
+// choice is a car's best answer to a curve: full power in all slots, except for cut kWh less
 // in the slot at.
 type choice struct {
 	slots uint64
@@ -148,8 +147,8 @@ type choice struct {
 	short float64 // kWh unserved
 }
 
-// choose is what the car does on the curve: its cheapest slots, the first of which in time
-// may be partial, until the need is met.
+// choose returns the car's choice on the curve: its cheapest slots until the need is met. The
+// first slot in time may be partial.
 func (c *curve) choose(e *EV) choice {
 	open := c.before[e.Last+1] &^ c.before[e.First]
 	u := e.MaxKW * SlotHours
@@ -194,7 +193,7 @@ func (c *curve) choose(e *EV) choice {
 	return k
 }
 
-// add counts the choice's energy in load.
+// add adds the choice's energy to load.
 func (k *choice) add(e *EV, load *[MaxSlots]float64) {
 	u := e.MaxKW * SlotHours
 	for s := k.slots; s != 0; s &= s - 1 {

@@ -7,7 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// draft is a plan in the making: what every asset draws, and the loads that make up.
+// draft is an unfinished plan: the energies of every asset, and the resulting loads.
 type draft struct {
 	p    *Problem
 	tree *tree
@@ -38,7 +38,7 @@ func newDraft(p *Problem, tree *tree) *draft {
 	return d
 }
 
-// carCost is what car i pays beside the energy: adders and what is unserved.
+// carCost returns what car i pays in addition to the energy: adders and unserved need.
 func (d *draft) carCost(i int) float64 {
 	e := &d.p.EVs[i]
 	remaining := e.EnergyKWh
@@ -52,7 +52,7 @@ func (d *draft) carCost(i int) float64 {
 	return cost + max(remaining, 0)*d.p.Unserved
 }
 
-// batteryCost is battery i's wear less the value of what it stores at the end.
+// batteryCost returns battery i's wear minus the value of its stored energy at the end.
 func (d *draft) batteryCost(i int) float64 {
 	b := &d.p.Batteries[i]
 	stored := b.InitKWh
@@ -70,7 +70,7 @@ func (d *draft) batteryCost(i int) float64 {
 	return cost - b.Terminal*stored
 }
 
-// partCost is the cost of the energy and of the given assets.
+// partCost returns the cost of the energy and of the given assets.
 func (d *draft) partCost(assets []int32) float64 {
 	var cost float64
 	for _, a := range assets {
@@ -88,8 +88,7 @@ func (d *draft) partCost(assets []int32) float64 {
 	return cost
 }
 
-// cost returns the cost of the draft, and the turnover: the money that moves, without
-// signs.
+// cost returns the cost of the draft, and the turnover: the sum of the absolute payments.
 func (d *draft) cost() (cost, turnover float64) {
 	var part [2]float64
 	inParallel(func(k int) {
@@ -116,7 +115,7 @@ func (d *draft) cost() (cost, turnover float64) {
 	return cost, turnover
 }
 
-// inParallel runs f for the two halves of a piece of work at once.
+// inParallel runs f for two halves of the work at the same time.
 func inParallel(f func(k int)) {
 	var wg sync.WaitGroup
 	var failed error
@@ -133,10 +132,10 @@ func inParallel(f func(k int)) {
 	}
 }
 
-// half is the part of n assets that half k works on.
+// half returns the range of n assets for half k.
 func half(n, k int) (from, to int) { return n * k / 2, n * (k + 1) / 2 }
 
-// energyCost is what a load of the whole fleet costs in slot t.
+// energyCost returns the cost of a load of the whole fleet in slot t.
 func (p *Problem) energyCost(t int, load float64) float64 {
 	q := p.Position
 	if q == nil {

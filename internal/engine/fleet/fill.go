@@ -8,17 +8,18 @@ import (
 	"flexd/internal/engine/random"
 )
 
-// A large fleet is too large to be solved as one. Prices found on a sample are nearly
-// right for all; what they leave open is who takes which of the slots that cost the same.
-// So the cars choose one after the other, those with little choice first, the others in
-// an order without meaning, each its cheapest slots with headroom left. Between parts of the
-// large fleet every price is moved a little towards filling its cap evenly.
+// A large fleet is too large to be solved as one. Prices found on a sample are nearly right
+// for all; open is only which car takes which of several slots of the same cost. So the cars
+// choose one after the other: those with few choices first, the others in random order, each
+// its cheapest slots with free headroom. Between parts of the fleet every price is adjusted a
+// little, so that its cap is filled evenly.
 
 const (
 	fillParts = 512
-	// fillNodes is how many caps' prices are moved in a run at most: under many caps there are fewer parts.
+	// fillNodes is the most caps whose prices are adjusted in a run. With many caps there are
+	// fewer parts.
 	fillNodes = 250_000
-	// of the mean price, for a cap that is filled twice as fast as it should be
+	// relative to the mean price, for a cap that is filled twice as fast as it should be
 	fillGain = 0.02
 )
 
@@ -29,15 +30,15 @@ type priceFill struct {
 	market []float64
 	mu     [][]float64
 	gain   float64
-	// slots in which the fleet should draw just what is traded
+	// slots in which the fleet should draw exactly the traded energy
 	tracked []bool
 	// of a node's cap, or of the position: the smallest that a load is measured against
 	least   []float64
 	workers [2]fillWorker
 }
 
-// fillWorker is a worker's half of the headroom under every cap, and what it took of it; of the
-// headroom up to what is traded; and what it plans with.
+// fillWorker is one worker's half of the headroom under every cap and up to the traded energy,
+// what it used of both, and its working memory.
 type fillWorker struct {
 	headroom [][]float64
 	took     [][]float64
@@ -47,7 +48,7 @@ type fillWorker struct {
 	own      curve
 }
 
-// fillAtPrices places all assets into an empty draft, under the caps.
+// fillAtPrices places all assets into an empty draft, within the caps.
 func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 	c := d.newPriceFill(f, market, mu)
 	c.prepare()
@@ -81,7 +82,7 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 	}
 }
 
-// newPriceFill is a fill at the prices, with a worker for each half of a part.
+// newPriceFill returns a fill at the prices, with a worker for each half of a part.
 func (d *draft) newPriceFill(
 	f *pricer,
 	market []float64,
@@ -108,7 +109,7 @@ func (d *draft) newPriceFill(
 	return c
 }
 
-// place lets cars and the batteries from one to another choose, one half for each worker.
+// place lets cars and a range of batteries choose, one half for each worker.
 func (c *priceFill) place(cars []int32, from, to int) {
 	inParallel(func(k int) {
 		first, end := half(to-from, k)
@@ -123,7 +124,7 @@ func (c *priceFill) place(cars []int32, from, to int) {
 	})
 }
 
-// prepare sets what the run measures loads against.
+// prepare sets the limits that loads are compared with.
 func (c *priceFill) prepare() {
 	mean := func(s []float64) float64 {
 		var sum float64
@@ -150,7 +151,7 @@ func (c *priceFill) prepare() {
 	}
 }
 
-// order returns the cars, those with the fewest slots to spare first.
+// order returns the cars, those with the fewest free slots first.
 func (d *draft) order() []int32 {
 	bucket := func(i int32) int {
 		e := &d.p.EVs[i]
@@ -183,8 +184,8 @@ func (d *draft) order() []int32 {
 	return order
 }
 
-// steer moves the prices of caps, and of the position, that fill faster or slower than
-// the given share.
+// steer adjusts the prices of caps, and of the position, that fill faster or slower than the
+// given share.
 func (c *priceFill) steer(mu [][]float64, market []float64, share float64) {
 	for v, limit := range c.tree.cap {
 		for t, k := range limit {
@@ -231,7 +232,7 @@ func (c *priceFill) divide() {
 	}
 }
 
-// gather counts what the workers took.
+// gather adds up what the workers used.
 func (c *priceFill) gather() {
 	for v := range c.load {
 		for t := range c.load[v] {
@@ -240,7 +241,7 @@ func (c *priceFill) gather() {
 	}
 }
 
-// addLoad counts a load of a node in slot t.
+// addLoad adds a load of a node in slot t.
 func (c *priceFill) addLoad(h *fillWorker, node int32, t int, q float64) {
 	h.position[t] -= q
 	for v := node; v >= 0; v = c.tree.parent[v] {
@@ -249,8 +250,8 @@ func (c *priceFill) addLoad(h *fillWorker, node int32, t int, q float64) {
 	}
 }
 
-// placeCar lets a car choose: first among the slots in which what is traded is not yet
-// drawn, then among all.
+// placeCar lets a car choose: first among the slots with traded energy that is not drawn yet,
+// then among all.
 func (c *priceFill) placeCar(h *fillWorker, i int) {
 	remaining := c.p.EVs[i].EnergyKWh
 	if c.p.Position != nil {
@@ -263,8 +264,8 @@ func (c *priceFill) placeCar(h *fillWorker, i int) {
 	c.placeEnergy(h, i, remaining, false)
 }
 
-// placeEnergy places energy of a car in its cheapest slots with headroom, within what is
-// traded if wanted, and returns what is left.
+// placeEnergy places energy of a car in its cheapest slots with headroom, and if requested
+// within the traded energy. It returns the remaining energy.
 func (c *priceFill) placeEnergy(
 	h *fillWorker,
 	i int,
@@ -302,7 +303,7 @@ func (c *priceFill) placeEnergy(
 	return remaining
 }
 
-// placeBattery lets a battery choose, as far as there is headroom to charge.
+// placeBattery lets a battery choose, within the headroom to charge.
 func (c *priceFill) placeBattery(h *fillWorker, i int) {
 	b, x := &c.p.Batteries[i], c.net[i]
 	node := c.tree.node[b.Group]

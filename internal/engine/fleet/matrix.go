@@ -40,8 +40,8 @@ func (m matrix) times(x, y []float64) {
 	}
 }
 
-// cholesky replaces the lower half of a symmetric positive definite matrix by L with
-// L L' = m. A pivot that rounding has eaten is held above zero.
+// cholesky replaces the lower half of a symmetric positive definite matrix by L with L L' = m.
+// A pivot that rounding has reduced too far is raised above zero.
 func (m matrix) cholesky() {
 	for i := range m.n {
 		ri := m.row(i)
@@ -144,9 +144,8 @@ func (m matrix) subtractSquares(x matrix, rows int) {
 	}
 }
 
-// node is the whole fleet or a group of it, as the barrier sees it: the response of
-// its load to a change of its price, dL = r - M dw, and the cap that turns a load into
-// a price.
+// node is the whole fleet or a group in the barrier: the response of its load to a change of
+// its price, dL = r - M dw, and the cap that turns a load into a price.
 type node struct {
 	parent    int       // -1: the whole fleet
 	leaf      bool      // no node lies within it

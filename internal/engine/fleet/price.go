@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// Prices are the prices that coordinate a fleet. Any such prices prove a bound.
+// Prices coordinate a fleet. Any prices prove a bound.
 type Prices struct {
 	// p/kWh of energy in every slot; with a position, between its selling and buying price
 	Market []float64
@@ -12,7 +12,7 @@ type Prices struct {
 	Cap [][]float64
 }
 
-// pricer answers prices with the load of the whole fleet and a bound.
+// pricer computes the load of the whole fleet at prices, and a bound.
 type pricer struct {
 	p       *Problem
 	tree    *tree
@@ -23,7 +23,7 @@ type pricer struct {
 	load    [][]float64 // of a node's own assets
 	shards  [2]pricerShard
 
-	// of setFor: how often it was called, when each class was sorted, and the classes that are to be
+	// of setFor: the number of calls, when each class was sorted, and the classes to sort
 	sorted   int
 	sortedAt []int
 	due      []uint32
@@ -74,7 +74,7 @@ func (f *pricer) set(market []float64, mu [][]float64) {
 	}
 }
 
-// setFor does the same, and sorts only the curves of some cars: of few cars in many nodes they are few.
+// setFor is set, but it only sorts the curves of some cars. It is for few cars in many nodes.
 func (f *pricer) setFor(cars []int32, market []float64, mu [][]float64) {
 	f.addUp(market, mu)
 	f.sorted++
@@ -113,11 +113,11 @@ func (f *pricer) addUp(market []float64, mu [][]float64) {
 	}
 }
 
-// bound sets the prices and returns a proven lower bound on the cost of the fleet: the
-// sum of what every asset would pay at least at these prices, less the value of the caps
-// and of the position. Weak duality: for every feasible plan, each asset pays at least its
-// part, a cap's price times its load is at most that times the cap, and a price between
-// selling and buying never overstates what a deviation costs.
+// bound sets the prices and returns a proven lower bound on the cost of the fleet: the least
+// total payment of all assets at these prices, minus the value of the caps and of the
+// position. It is valid by weak duality. In every feasible plan, each asset pays at least its
+// part. A cap's price times the load is at most that price times the cap. A price between the
+// selling and the buying price never overstates the cost of a deviation.
 func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 	f.set(market, mu)
 	inParallel(f.answer)
@@ -149,7 +149,7 @@ func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 	return sum - rounding*size
 }
 
-// sumClasses adds up what the cars of each class take, by node, and counts what that costs.
+// sumClasses adds up the energy of each class's cars, by node, and adds its cost.
 func (f *pricer) sumClasses(count func(term float64)) {
 	for v := range f.load {
 		clear(f.load[v])
@@ -165,11 +165,11 @@ func (f *pricer) sumClasses(count func(term float64)) {
 	}
 }
 
-// rounding is more than adding up may lose, as a share of what is added.
+// rounding is more than the relative error of the sums.
 const rounding = 1e-11
 
-// curve returns the car's curve at the prices that were set last: that of its class, or
-// else own, sorted for it.
+// curve returns the car's curve at the prices that were set last: that of its class, or own,
+// sorted for it.
 func (f *pricer) curve(i int, own *curve) *curve {
 	if c := f.classOf[i]; c != noClass {
 		return &f.curves[c]

@@ -20,7 +20,7 @@ const (
 // Energies are kWh, money is pence, a slot is a half-hour.
 type Problem struct {
 	Slots int
-	// p/kWh in every slot; not looked at if there is a position
+	// p/kWh in every slot; not used with a position
 	Price     []float64
 	Unserved  float64 // p/kWh of a car's need that is not met
 	EVs       []EV
@@ -37,8 +37,8 @@ type Problem struct {
 type EV struct {
 	EnergyKWh     float64
 	MaxKW         float64
-	FirstFraction float64 // how much of the slot First is left, 0 to 1
-	PeakAdder     float64 // p/kWh on top, in the slots of Peak
+	FirstFraction float64 // remaining part of the slot First, 0 to 1
+	PeakAdder     float64 // surcharge in p/kWh in the slots of Peak
 	Peak          uint64  // slots as bits, slot 0 lowest
 	Group         int32
 	First         uint8
@@ -67,12 +67,12 @@ type Group struct {
 	Parent int32
 }
 
-// Position is what the fleet has traded: load above it is bought, below it sold.
+// Position is the traded energy of the fleet: load above it is bought, load below it is sold.
 type Position struct {
 	KWh, Buy, Sell []float64 // Sell is never above Buy
 }
 
-// Fault returns what is wrong with the problem, or nil.
+// Fault returns the first error of the problem, or nil.
 func (p *Problem) Fault() error {
 	for _, part := range []func() error{
 		p.sizeFault,
@@ -121,7 +121,7 @@ func (p *Problem) sizeFault() error {
 	return nil
 }
 
-// energyFault looks at what energy costs.
+// energyFault checks the cost of energy.
 func (p *Problem) energyFault() error {
 	q := p.Position
 	if q == nil {
@@ -182,7 +182,7 @@ func (p *Problem) capFault() error {
 	return nil
 }
 
-// maxValue is above any price, power or energy that a fleet may name.
+// maxValue is above any allowed price, power or energy of a fleet.
 const maxValue = 1e9
 
 func within(lo float64, values ...float64) bool {
@@ -243,7 +243,7 @@ func (p *Problem) assetFault() error {
 	return nil
 }
 
-// valid reports whether everything about the car is within bounds.
+// valid reports whether all values of the car are within bounds.
 func (e *EV) valid(slots, groups int) bool {
 	window := e.First <= e.Last && int(e.Last) < slots
 	group := e.Group >= 0 && int(e.Group) < groups
@@ -258,7 +258,7 @@ func (e *EV) valid(slots, groups int) bool {
 	return window && group && amounts && within(-maxValue, e.PeakAdder)
 }
 
-// valid reports whether everything about the battery is within bounds.
+// valid reports whether all values of the battery are within bounds.
 func (b *Battery) valid(groups int) bool {
 	group := b.Group >= 0 && int(b.Group) < groups
 	amounts := within(

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// The barrier shares energy evenly among slots that are worth the same, so that a car would
-// charge a little in many of them. purify turns that into whole slots. See cars and slots
-// as the two sides of a graph, with an edge wherever a car takes some of a slot, but not
-// all that it could. Around a circle in this graph energy can be moved, each car giving
-// up in one slot what it takes in the next, until an edge is used up: every slot's load
-// and every car's energy stay, so no cap and no position notices, and of the two ways
-// round one does not raise what the cars pay on top. When no circle is left the graph is a
-// forest: all cars together have fewer partial slots than there are cars and slots.
+// The barrier divides energy evenly among slots of equal value, so that a car would charge a
+// little in many of them. purify turns that into whole slots. Consider cars and slots as the
+// two sides of a graph, with an edge wherever a car uses a part of a slot. Along a cycle in
+// this graph energy can be moved: each car gives up in one slot what it takes in the next,
+// until an edge is used up. Every slot's load and every car's energy stay the same, so caps
+// and position are not affected, and one of the two directions does not raise the cars' cost.
+// When no cycle remains, the graph is a forest: all cars together have fewer partial slots
+// than there are cars and slots.
 
 // edge is a partial slot of a car.
 type edge struct {
@@ -22,7 +22,7 @@ type edge struct {
 	out  bool // no longer partial
 }
 
-// forest is the partial slots of the cars of one node, without a circle.
+// forest has the partial slots of the cars of one node, without a cycle.
 type forest struct {
 	*draft
 	edges []edge
@@ -31,7 +31,7 @@ type forest struct {
 	path  []int32
 }
 
-// purify gives the cars among the assets whole slots, as far as that is possible.
+// purify moves the energy of the cars among the assets into whole slots, as far as possible.
 func (d *draft) purify(assets []int32) {
 	cars := slices.Clone(assets)
 	cars = slices.DeleteFunc(cars, func(a int32) bool {
@@ -50,13 +50,13 @@ func (d *draft) purify(assets []int32) {
 	}
 }
 
-// energy returns what the edge's car takes in its slot, and the most that it could.
+// energy returns the energy of the edge's car in its slot, and the most that it could be.
 func (f *forest) energy(e edge) (*float64, float64) {
 	ev := &f.p.EVs[e.car]
 	return &f.x[int(f.at[e.car])+int(e.slot)-int(ev.First)], ev.most(int(e.slot))
 }
 
-// plant adds a car's partial slots one by one and breaks every circle that closes.
+// plant adds a car's partial slots one by one and removes every cycle that closes.
 func (f *forest) plant(car int32) {
 	ev := &f.p.EVs[car]
 	for t := int(ev.First); t <= int(ev.Last); t++ {
@@ -78,7 +78,7 @@ func (f *forest) plant(car int32) {
 	f.prune()
 }
 
-// prune forgets the cars that have one partial slot left: no circle passes through them.
+// prune removes the cars with one partial slot, since no cycle passes through them.
 func (f *forest) prune() {
 	f.edges = slices.DeleteFunc(f.edges, func(e edge) bool {
 		return !slices.ContainsFunc(f.edges, func(o edge) bool {
@@ -87,7 +87,7 @@ func (f *forest) prune() {
 	})
 }
 
-// trace writes the way that the search came to an edge into path, the first edge first.
+// trace writes the path on which the search reached an edge, the first edge first.
 func (f *forest) trace(edge, first int32) {
 	f.path = f.path[:0]
 	for j := edge; j != first; j = f.from[j] {
@@ -98,8 +98,8 @@ func (f *forest) trace(edge, first int32) {
 	slices.Reverse(f.path)
 }
 
-// circle looks for a way back from the slot of the newest edge to its car, and leaves it in
-// path, the newest edge first.
+// circle searches for a path back from the slot of the newest edge to its car. The path begins
+// with the newest edge.
 func (f *forest) circle() bool {
 	last := int32(len(f.edges) - 1)
 	f.from = f.from[:0]
@@ -139,12 +139,12 @@ func (f *forest) circle() bool {
 	return false
 }
 
-// turn moves energy round the circle, up on its first edge and down on the next or the
-// other way, until an edge is used up.
+// turn moves energy along the cycle, up on its first edge and down on the next, or the other
+// way, until an edge is used up.
 func (f *forest) turn() {
 	// the most that can be moved either way
 	up, down := math.Inf(1), math.Inf(1)
-	// what a kWh moved up on the first edge adds
+	// the cost of a kWh moved up on the first edge
 	adders, spread := 0.0, 0.0
 	for k, i := range f.path {
 		x, most := f.energy(f.edges[i])
@@ -178,8 +178,8 @@ func (f *forest) turn() {
 	}
 }
 
-// away is how far, squared, an edge's slot is from the one that the car likes at random. Cars
-// that keep to their own middle charge in one go, and not all at once.
+// away is the squared distance of an edge's slot from the car's random preferred slot. Cars
+// that stay near their own preference charge without breaks, and not all at once.
 func (f *forest) away(e edge) float64 {
 	ev := &f.p.EVs[e.car]
 	like := float64(ev.First) +

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// offer is energy that a car can have in a slot, at a price.
+// offer is energy that a car can use in a slot, at a price.
 type offer struct {
 	slot   int
 	price  float64
@@ -13,9 +13,9 @@ type offer struct {
 	now    float64 // what the car takes there already
 }
 
-// reassign lets each of the cars among the assets choose again, one after the other, at what
-// a kWh more costs in truth and under the headroom that the others leave it. No choice makes
-// the fleet dearer, as the car may always stay; crumbs are swept together on the way.
+// reassign lets each of the cars among the assets choose again, one after the other, at the
+// true marginal cost and within the headroom that the others leave. No choice raises the cost,
+// since the car may keep its slots. Small remainders are combined on the way.
 func (d *draft) reassign(assets []int32) {
 	var offers []offer
 	for _, a := range assets {
@@ -55,8 +55,8 @@ func (d *draft) reassign(assets []int32) {
 	}
 }
 
-// offers appends what a car at the node may take in its slots. With a position, energy up
-// to what is traded costs what it would else be sold for.
+// offers appends the energy that a car at the node may use in its slots. With a position,
+// energy within the traded amount costs the price at which it would be sold.
 func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 	for i := range x {
 		t := int(e.First) + i
@@ -93,7 +93,8 @@ func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 	return list
 }
 
-// headroom is what is left under the caps of a node and of all above it in slot t.
+// headroom returns the free energy under the caps of a node and of all nodes above it in slot
+// t.
 func (d *draft) headroom(node int32, t int) float64 {
 	remaining := maxValue
 	for v := node; v >= 0; v = d.tree.parent[v] {

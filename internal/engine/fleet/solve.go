@@ -9,26 +9,27 @@ import (
 )
 
 const (
-	// wholeMost is how many cars are solved as one; a larger fleet is a large fleet. A battery
-	// counts as batteryWeight cars. Around a position, where every slot is worth much the same
-	// to everybody, a large fleet comes out worse, and more are solved as one.
+	// wholeMost is the most cars that are solved as one problem. A battery counts as
+	// batteryWeight cars. With a position, where every slot has a similar value for everybody,
+	// the method for large fleets is worse, so that more cars are solved as one.
 	wholeMost       = 10_000
 	wholeMostTraded = 30_000
 	batteryWeight   = 6
-	// sampleSize is how many cars stand for a large fleet when its prices are found, and how
-	// many of it are planned again together. At least sampleSizeNode are of each node, and of many nodes fewer, about
-	// sampleSizeNodes of all.
+	// sampleSize is the number of cars that represent a large fleet when its prices are
+	// computed, and the number that is planned again together. Each node has at least
+	// sampleSizeNode of them; with many nodes there are fewer, about sampleSizeNodes in total.
 	sampleSize       = 1_500
 	sampleSizeTraded = 6_000
 	sampleSizeNode   = 60
 	sampleSizeNodes  = 10_000
-	// sampleGap is the gap, as a share of the turnover, at which the barrier stops on a sample: the sample itself is
-	// no nearer to the fleet.
+	// sampleGap is the gap, relative to the turnover, at which the barrier stops on a sample.
+	// The sample itself is no more precise.
 	sampleGap = 1e-5
-	// goalGap is the gap, as a share of the turnover, at which a large fleet is done, goalGapNodes the same under more
-	// than manyNodes caps, where each block costs as much as the whole sample, and
-	// maxBlocks how many blocks it may take to get there. From a gap of farGap the next
-	// block is twice as large; the largest must close some of the gap, or there is no other.
+	// goalGap is the gap, relative to the turnover, at which a large fleet is finished, and
+	// goalGapNodes the same with more than manyNodes caps, where each block costs as much as
+	// the whole sample. maxBlocks is the most blocks for that. Above a gap of farGap the next
+	// block is twice as large. If the largest block does not reduce the gap, there is no
+	// other.
 	goalGap      = 1e-4
 	goalGapNodes = 5e-4
 	manyNodes    = sampleSizeNodes / sampleSizeNode
@@ -40,8 +41,8 @@ const (
 // Plan is a plan for every asset of a fleet. No cap is exceeded.
 type Plan struct {
 	Cost     float64 // pence, as the problem counts it
-	Bound    float64 // pence; no plan whatever costs less
-	Turnover float64 // pence that change workers, without signs
+	Bound    float64 // pence; no plan costs less
+	Turnover float64 // sum of absolute payments in pence
 	Unserved float64 // kWh of need that is not met
 	Prices   Prices
 
@@ -50,20 +51,20 @@ type Plan struct {
 	Batteries [][]float64
 }
 
-// Energies is what every car takes.
+// Energies has the energies of every car.
 type Energies struct {
 	at  []uint32
 	kwh []float64
 }
 
-// Cars returns how many cars there are.
+// Cars returns the number of cars.
 func (k Energies) Cars() int { return len(k.at) - 1 }
 
 // Of returns the energies of car i in kWh, the first of them in its slot First.
 func (k Energies) Of(i int) []float64 { return k.kwh[k.at[i]:k.at[i+1]] }
 
-// Solve plans a coupled fleet for the least cost under its caps, with a proven bound. The
-// same problem gives the same answer. It fails only on a problem that has a Fault; what
+// Solve plans a coupled fleet for the least cost under its caps, with a proven bound. The same
+// problem gives the same answer. It only fails for a problem that has a Fault. Need that
 // cannot be met is left unserved at its price.
 func Solve(p *Problem) (Plan, error) {
 	if err := p.Fault(); err != nil {
@@ -104,8 +105,8 @@ type solver struct {
 	mu      [][]float64
 }
 
-// solveWhole solves the fleet as one. Should that ever fail to end near its bound, the fleet is
-// improved like a large fleet.
+// solveWhole solves the fleet as one problem. If the result is not near its bound, the fleet
+// is improved like a large fleet.
 func (s *solver) solveWhole() {
 	s.best = newDraft(s.p, s.tree)
 	all := make([]int32, len(s.p.EVs)+len(s.p.Batteries))
@@ -120,7 +121,7 @@ func (s *solver) solveWhole() {
 	}
 }
 
-// solveLarge plans the fleet at prices that an earlier run or a sample gave, and improves that.
+// solveLarge plans the fleet at prices of an earlier run or a sample, and improves the plan.
 func (s *solver) solveLarge() {
 	if !s.warm() || s.fill() > farGap {
 		b := newBarrier(s.p, s.tree, s.sample())
@@ -132,8 +133,8 @@ func (s *solver) solveLarge() {
 	s.improve()
 }
 
-// improve plans again those that came off worst, until the gap is proven small or nothing
-// more is won.
+// improve plans the assets with the worst results again, until the gap is proven small or does
+// not decrease.
 func (s *solver) improve() {
 	source := random.Source(1)
 	goal := goalGap
@@ -158,13 +159,13 @@ func (s *solver) improve() {
 	}
 }
 
-// gap is how far the draft is above the bound, as a share of the turnover.
+// gap returns the distance of the draft from the bound, relative to the turnover.
 func (s *solver) gap() float64 {
 	cost, turnover := s.best.cost()
 	return (cost - s.bound) / max(turnover, 1e-9)
 }
 
-// fill lets a large fleet choose at the best prices, keeps its plan if it is the best so far,
+// fill lets a large fleet choose at the best prices, stores the plan if it is the best so far,
 // and returns the gap.
 func (s *solver) fill() float64 {
 	draft := newDraft(s.p, s.tree)
@@ -181,8 +182,8 @@ func (s *solver) fill() float64 {
 	return s.gap()
 }
 
-// prove keeps the prices if they give a better bound. Caps that cost nothing give one if
-// nothing else does.
+// prove stores the prices if they give a better bound. If no other prices do, free caps give
+// one.
 func (s *solver) prove(market []float64, mu [][]float64) {
 	if bound := s.pricer.bound(market, mu); bound > s.bound {
 		s.bound = bound
@@ -200,7 +201,7 @@ func (s *solver) prove(market []float64, mu [][]float64) {
 	}
 }
 
-// startCaps are the prices of caps of an earlier run, by node.
+// startCaps returns the prices of caps of an earlier run, by node.
 func (s *solver) startCaps() [][]float64 {
 	from := s.p.Start
 	mu := grid(len(s.tree.parent), s.p.Slots)
@@ -217,8 +218,8 @@ func (s *solver) startCaps() [][]float64 {
 	return mu
 }
 
-// warm starts from the prices of an earlier run, if there are any, and reports that. Where
-// a cap bound, its price takes up what the price of energy has moved by.
+// warm starts from the prices of an earlier run and returns true, if there are any. Where a
+// cap is binding, its price absorbs the change of the price of energy.
 func (s *solver) warm() bool {
 	from := s.p.Start
 	if len(from.Market) != s.p.Slots || len(from.Cap) != len(s.p.Groups)+1 {
@@ -249,20 +250,20 @@ func (s *solver) warm() bool {
 	return true
 }
 
-// sample picks assets that stand for the fleet.
+// sample picks assets that represent the fleet.
 func (s *solver) sample() []pick {
 	share := float64(s.sampled) / float64(len(s.p.EVs)+
 		batteryWeight*len(s.p.Batteries))
 	return s.sampleBatteries(s.sampleCars(nil, share), share)
 }
 
-// leastOfNode is how many of a node's assets are in a sample at least.
+// leastOfNode is the least number of a node's assets in a sample.
 func (s *solver) leastOfNode() int {
 	return min(sampleSizeNode, 1+sampleSizeNodes/len(s.tree.parent))
 }
 
-// sampleCars picks cars. Those of a node are sorted by class, window and need and cut into
-// runs; of each run the car with the most usual need stands for all, with their energy.
+// sampleCars picks cars. The cars of a node are sorted by class, window and need and divided
+// into runs. The car with the most usual need of a run represents it, with the energy of all.
 func (s *solver) sampleCars(picks []pick, share float64) []pick {
 	keys := make([]uint64, len(s.p.EVs))
 	count := make([]int, len(s.tree.parent))
@@ -345,8 +346,8 @@ func (s *solver) usual(run []uint64) pick {
 	return pick{int32(best & (1<<28 - 1)), sum / need(best)}
 }
 
-// worst returns a block to plan again: the assets that pay most above their best at the
-// present prices, and as many others at random, whose freedom is needed.
+// worst returns a block to plan again: the assets with the largest regret at the present
+// prices, and as many random others, whose freedom is needed.
 func (s *solver) worst(source *random.Source) []int32 {
 	list := s.best.regrets(s.pricer, s.sampled/2)
 	weight := func(a int32) int {
@@ -381,7 +382,7 @@ func (s *solver) worst(source *random.Source) []int32 {
 	return picks
 }
 
-// answer makes the answer up from the draft.
+// answer builds the answer from the draft.
 func (s *solver) answer() Plan {
 	d := s.best
 	a := Plan{EVs: Energies{d.at, d.x}, Batteries: d.net}
@@ -411,8 +412,8 @@ func (s *solver) answer() Plan {
 	return a
 }
 
-// sharesNode reports whether a group has no cap of its own that could bind, and so is one with
-// the group that it is part of.
+// sharesNode reports whether a group has no cap of its own that could bind, so that it uses
+// the node of the group around it.
 func (s *solver) sharesNode(g int) bool {
 	parent := s.p.Groups[g].Parent
 	return g > 0 && parent > 0 && s.tree.node[g] == s.tree.node[parent-1]
@@ -428,13 +429,13 @@ func (b *barrier) prices() ([]float64, [][]float64) {
 	return b.market.price, mu
 }
 
-// regret is how much more than at best an asset pays at the pricer's prices.
+// regret is the cost of an asset above its least cost at the pricer's prices.
 type regret struct {
 	asset  int32
 	regret float64
 }
 
-// worstList keeps the largest regrets, most of them twice as many as it is asked for.
+// worstList collects the largest regrets, usually up to twice as many as requested.
 type worstList struct {
 	most  int
 	floor float64 // no regret up to this is among the largest
@@ -463,7 +464,8 @@ func (w *worstList) cut() {
 	w.list = w.list[:min(w.most, len(w.list))]
 }
 
-// batteryRegret is what a battery pays above its best at the prices that were set last.
+// batteryRegret returns the cost of a battery above its least cost at the prices that were set
+// last.
 func (d *draft) batteryRegret(i int, f *pricer, with *pricerShard) float64 {
 	b := &d.p.Batteries[i]
 	prices := f.w[d.tree.node[b.Group]]
@@ -475,8 +477,8 @@ func (d *draft) batteryRegret(i int, f *pricer, with *pricerShard) float64 {
 	return sum
 }
 
-// regrets returns the assets that pay most above their best at the prices that were set
-// last, the worst first.
+// regrets returns the assets with the largest regret at the prices that were set last, the
+// worst first.
 func (d *draft) regrets(f *pricer, most int) []int32 {
 	var worst [2]worstList
 	inParallel(func(k int) {

@@ -4,13 +4,13 @@ import (
 	"math"
 )
 
-// tree is the caps of a problem as a tree: node 0 is the whole fleet, a parent comes
-// before its children, and a group whose cap cannot bind is not there.
+// tree has the caps of a problem as a tree. Node 0 is the whole fleet, a parent comes before
+// its children, and groups whose cap cannot bind are left out.
 type tree struct {
 	slots      int
 	parent     []int32
 	cap        [][]float64 // kWh in a slot; +Inf where it cannot bind
-	tightLimit [][]float64 // the same, a hair less: what a plan keeps to
+	tightLimit [][]float64 // slightly less: the limit that plans use
 	node       []int32     // of a group; without groups, of group 0
 }
 
@@ -35,7 +35,8 @@ func newTree(p *Problem) *tree {
 	return tree
 }
 
-// mostLoads are what the fleet's assets, and then every group's, take at full power, in kWh.
+// mostLoads returns the energy of the fleet's assets, and of every group's, at full power, in
+// kWh.
 func mostLoads(p *Problem) [][]float64 {
 	groups := max(1, len(p.Groups))
 	most := grid(groups+1, p.Slots)
@@ -69,7 +70,8 @@ func mostLoads(p *Problem) [][]float64 {
 	return most
 }
 
-// nodeOf is the node of an asset: of a car by its index, of a battery by its own after all cars.
+// nodeOf returns the node of an asset: a car by its index, a battery by its index after all
+// cars.
 func (r *tree) nodeOf(p *Problem, asset int32) int32 {
 	if i := int(asset) - len(p.EVs); i >= 0 {
 		return r.node[p.Batteries[i].Group]
@@ -77,7 +79,8 @@ func (r *tree) nodeOf(p *Problem, asset int32) int32 {
 	return r.node[p.EVs[asset].Group]
 }
 
-// grow adds a node under the parent and returns it, or the parent if the cap never binds.
+// grow adds a node under the parent and returns it. If the cap never binds, it returns the
+// parent.
 func (r *tree) grow(parent int32, capKW, most []float64) int32 {
 	limit, tightLimit := make([]float64, r.slots), make([]float64, r.slots)
 	binds := parent < 0
@@ -100,7 +103,7 @@ func (r *tree) grow(parent int32, capKW, most []float64) int32 {
 	return int32(len(r.parent) - 1)
 }
 
-// most is what the car can take in slot t.
+// most returns the car's largest energy in slot t.
 func (e *EV) most(t int) float64 {
 	if t < int(e.First) || t > int(e.Last) {
 		return 0
@@ -113,7 +116,7 @@ func (e *EV) most(t int) float64 {
 	return e.MaxKW * SlotHours
 }
 
-// adder is what the car pays in slot t on top of the price of energy.
+// adder returns the car's surcharge in slot t.
 func (e *EV) adder(t int) float64 {
 	if e.Peak>>t&1 == 1 {
 		return e.PeakAdder
