@@ -244,7 +244,7 @@ func (a *App) openServices(ctx context.Context, s Settings) error {
 	a.Books = &books.Service{DB: db}
 	a.Grid = &grid.Service{
 		DB:           db,
-		BatteryMoves: a.Control.BatteryMoves,
+		DeviceMoves:  a.Control.DeviceMoves,
 		HeatersAhead: a.Control.HeatersAhead,
 	}
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"flexd/internal/engine/rate"
@@ -9,31 +10,31 @@ import (
 	"flexd/internal/store"
 )
 
-// AssetRate is what is known of the power that an asset really draws.
+// AssetRate is the power that an asset really draws, as far as it is known.
 type AssetRate struct {
 	AssetID flex.AssetID
 	Nominal flex.Watts // the lower of charger and car, or the default
-	Planned flex.Watts // what it is planned with
-	// of Planned: readings, operator, or as of a nominal power
+	Planned flex.Watts // the power that it is planned with
+	// the origin of Planned: readings, operator, or one of nominal power
 	Origin string
-	Pinned flex.Watts // by an operator; 0 if not
-	// what it drew before teaches nothing; zero if never reset
+	Pinned flex.Watts // set by an operator; 0 if not
+	// earlier sessions are not used; zero if never reset
 	ResetAt time.Time
 	rate.Rate
-	// by each session, the newest first, of every vehicle rate
+	// by session, the newest first, for all vehicle rates
 	Learned []LearnedSession
 }
 
-// LearnedSession is what was learned from one session of the power that an asset draws.
+// LearnedSession is what one session shows about the power that an asset draws.
 type LearnedSession struct {
 	rate.Session
 	ID      flex.SessionID
 	AssetID flex.AssetID
 	Number  int64      // of the session among the asset's
-	Vehicle flex.Watts // 0 if its plug-in named none
+	Vehicle flex.Watts // the vehicle rate of the plug-in; 0 if it had none
 }
 
-// Sentence says what is planned with, and why.
+// Sentence describes the power that the asset is planned with, and its origin.
 func (r *AssetRate) Sentence() string {
 	if r.Pinned > 0 {
 		return "planned with " + kw(r.Planned) +
@@ -50,8 +51,8 @@ func (r *AssetRate) Sentence() string {
 		LearnedFrom(r.HalfHours, r.Since, string(r.Certainty))
 }
 
-// Rate returns what is known of the power that an asset draws. One that does not charge, or is
-// another organisation's, is NotFound.
+// Rate returns what is known about the power that an asset draws. An asset that does not
+// charge, or of another organisation, is NotFound.
 func (s *Service) Rate(
 	ctx context.Context,
 	org flex.OrgID,
@@ -81,7 +82,7 @@ func (s *Service) Rate(
 	return r, err
 }
 
-// rateOf is Rate of an asset that charges.
+// rateOf is Rate for an asset that was read.
 func rateOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -128,14 +129,15 @@ func rateOf(
 	return r, nil
 }
 
-// The bounds of a power that an operator may set. Of a charger with a known power, that is the
-// upper one.
+// The limits of a power that an operator may set. If the power of a charger is known, that is
+// the upper limit.
 const (
 	PinMin flex.Watts = 500
 	PinMax flex.Watts = 350_000
 )
 
-// PinRate has an asset planned with a power, whatever was learned, until ResetRate or another.
+// PinRate has an asset planned with a power, regardless of what was learned, until ResetRate
+// or another call. It is Malformed if the power is out of range or the asset does not charge.
 func (s *Service) PinRate(
 	ctx context.Context,
 	org flex.OrgID,
@@ -161,10 +163,10 @@ func (s *Service) PinRate(
 		if err != nil {
 			return err
 		}
-		if err := charges(&c.Asset); err != nil {
+		if err := checkCharges(&c.Asset); err != nil {
 			return err
 		}
-		if err := canDraw(&c.Asset, power); err != nil {
+		if err := checkPinned(&c.Asset, power); err != nil {
 			return err
 		}
 
@@ -172,9 +174,9 @@ func (s *Service) PinRate(
 	})
 }
 
-// canDraw is an error if a power is more than a charger has. That of the car that is plugged
-// in does not count: the next one may draw more.
-func canDraw(a *flex.Asset, power flex.Watts) error {
+// checkPinned returns Malformed for a power above the charger's. The power of the car that is
+// plugged in does not count: the next one may draw more.
+func checkPinned(a *flex.Asset, power flex.Watts) error {
 	if a.Power == nil || *a.Power <= 0 || power <= *a.Power {
 		return nil
 	}
@@ -188,8 +190,8 @@ func canDraw(a *flex.Asset, power flex.Watts) error {
 	)
 }
 
-// ResetRate forgets what was learned of an asset, and a power that was set for it; of a heat
-// pump or a hot-water tank, what was learned of its heat.
+// ResetRate removes what was learned about the power of an asset, and a power that was set for
+// it. For a heat pump or a hot-water tank it removes the learned thermal model.
 func (s *Service) ResetRate(
 	ctx context.Context,
 	org flex.OrgID,
@@ -208,7 +210,7 @@ func (s *Service) ResetRate(
 		if c.Asset.Type.Heats() {
 			return tx.ResetHeat(ctx, asset)
 		}
-		if err := charges(&c.Asset); err != nil {
+		if err := checkCharges(&c.Asset); err != nil {
 			return err
 		}
 
@@ -216,8 +218,9 @@ func (s *Service) ResetRate(
 	})
 }
 
-// charges is an error if no charging rate is learned of an asset.
-func charges(a *flex.Asset) error {
+// checkCharges returns Malformed for an asset that does not charge, as it has no charging
+// rate.
+func checkCharges(a *flex.Asset) error {
 	if a.Type.Charges() {
 		return nil
 	}
@@ -227,5 +230,21 @@ func charges(a *flex.Asset) error {
 		"asset %v is a %s, of which no charging rate is learned",
 		a.ID,
 		a.Type,
+	)
+}
+
+// LearnedFrom describes what a rate was learned from.
+func LearnedFrom(halfHours int, since time.Time, certainty string) string {
+	noun := "half-hours"
+	if halfHours == 1 {
+		noun = "half-hour"
+	}
+
+	return fmt.Sprintf(
+		"learned from %d %s since %s, certainty %s",
+		halfHours,
+		noun,
+		since.In(flex.London).Format("2 January 2006"),
+		certainty,
 	)
 }

@@ -27,9 +27,9 @@ const AwayMax = 60 * 24 * time.Hour
 // awayMax is the number of absences that are read at a time.
 const awayMax = 25
 
-// SetAway sets a span in which the site's cars need nothing, whatever is asked for; an empty
-// span ends the absence. It does so for all cars or, if it fails, for none. A span that is
-// past, or longer or further ahead than AwayMax, is Malformed.
+// SetAway sets a span in which the site's cars need nothing, regardless of their intents; an
+// empty span ends the absence. It does so for all cars or, if it fails, for none. A span that
+// is over, or longer or further ahead than AwayMax, is Malformed.
 func (s *Service) SetAway(
 	ctx context.Context,
 	org flex.OrgID,
@@ -179,7 +179,7 @@ func (s *Service) SkipPlan(
 			return err
 		}
 
-		away, err := skipping(&c, current.From.ReadyBy, tx.Now())
+		away, err := skipSpan(&c, current.From.ReadyBy, tx.Now())
 		if err != nil || away == c.Away {
 			return err
 		}
@@ -188,20 +188,20 @@ func (s *Service) SkipPlan(
 	})
 }
 
-// skipping returns the time in which a car that skips a night needs nothing: until the
+// skipSpan returns the time in which a car that skips a night needs nothing: until the
 // deadline of its plan, and at least as long as its household is away. The plan of a car that
 // already needs nothing ends with its absence and not at a deadline; for such a car, also
 // until it is planned again after the absence, the next deadline counts.
-func skipping(
+func skipSpan(
 	c *store.PlanningState,
 	deadline, now time.Time,
 ) (flex.Span, error) {
 	from := now.Truncate(time.Second) // plans begin at whole seconds
 	before := c.Away
 	if !before.Empty() && !before.From.After(from) {
-		asked := *c
-		asked.Away = flex.Span{}
-		deadline = effective(&asked, flex.OrgSettings{}, from).ReadyBy
+		present := *c
+		present.Away = flex.Span{}
+		deadline = effective(&present, flex.OrgSettings{}, from).ReadyBy
 	}
 
 	skipped := flex.Span{From: from, To: deadline}
@@ -319,27 +319,27 @@ func (s *Service) changeAway(
 	}
 
 	// Until the absence begins the plan stays, and the energy charged for it counts.
-	if isAhead(before, tx.Now()) && isAhead(c.Away, tx.Now()) {
+	if notBegun(before, tx.Now()) && notBegun(c.Away, tx.Now()) {
 		return nil
 	}
 
-	return s.replan(ctx, tx, &c, newWish)
+	return s.replan(ctx, tx, &c, newIntent)
 }
 
-// isAhead reports whether there is no absence, or one that has not begun.
-func isAhead(away flex.Span, now time.Time) bool {
+// notBegun reports whether there is no absence, or one that has not begun.
+func notBegun(away flex.Span, now time.Time) bool {
 	return away.Empty() || away.From.After(now)
 }
 
-// newWish is the reason of a plan for a household that asks for something else.
-var newWish = replanReason{
+// newIntent is the reason of a plan for a household that has changed what it needs.
+var newIntent = replanReason{
 	cause:   store.CauseIntent,
 	must:    true,
 	intent:  true,
 	trigger: ByEvent,
 }
 
-// ReplanAbsences plans the cars again whose household leaves or has returned.
+// ReplanAbsences plans those cars again whose household's absence begins or has ended.
 func (s *Service) ReplanAbsences(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(
 		ctx,
@@ -356,7 +356,7 @@ func (s *Service) ReplanAbsencesOf(
 	var r worker.Report
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	for {
-		n, err := s.replanAways(ctx, org, &tried)
+		n, err := s.replanDueAbsences(ctx, org, &tried)
 		r.Count += n
 		if err != nil || n == 0 {
 			return r, errors.Join(tried.err(), err)
@@ -369,9 +369,9 @@ func (s *Service) ReplanAbsencesOf(
 	}
 }
 
-// replanAways plans some cars whose absence begins or ends, without those that failed in this
-// run, and returns how many. One that fails does not delay the others.
-func (s *Service) replanAways(
+// replanDueAbsences plans some cars whose absence begins or ends, without those that failed in
+// this run, and returns how many. One that fails does not delay the others.
+func (s *Service) replanDueAbsences(
 	ctx context.Context,
 	org flex.OrgID,
 	tried *failedAssets,
@@ -415,10 +415,11 @@ func (s *Service) replanAways(
 	return n, nil
 }
 
-// whileAway sets the need of a plan to zero if the household is away at its instant. The car
-// is planned again at the end of the absence. The profile ends soon after that, so that no
-// later night passes without charging if nothing more is sent.
-func whileAway(e *store.PlanInputs, away flex.Span, from time.Time) bool {
+// applyAbsence sets the need of a plan to zero if the household is away at its instant, and
+// reports whether it is. The car is planned again at the end of the absence. Its profile ends
+// soon after that, so that a car charges without limits, and no later night is missed, if
+// nothing more is sent.
+func applyAbsence(e *store.PlanInputs, away flex.Span, from time.Time) bool {
 	if !away.Contains(from) {
 		return false
 	}

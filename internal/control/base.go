@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// BaseShare is the share of days on which the home drew no more than the power that is
+	// BaseShare is the fraction of days on which the home drew no more than the power that is
 	// reserved for it under its main fuse.
 	BaseShare = 0.9
 	// BaseDays is the least number of days of a kind on which a half-hour must be known.
@@ -50,8 +50,8 @@ func (b *baseLoad) powerAt(p flex.Period) flex.Watts {
 	return b.watts[kind][place]
 }
 
-// most returns the most power that is reserved in any half-hour.
-func (b *baseLoad) most() flex.Watts {
+// max returns the most power that is reserved in any half-hour.
+func (b *baseLoad) max() flex.Watts {
 	var w flex.Watts
 	for _, kind := range b.watts {
 		for _, at := range kind {
@@ -62,33 +62,33 @@ func (b *baseLoad) most() flex.Watts {
 	return w
 }
 
-// learnBase learns the base load from what a home drew. If a half-hour is known on too few
-// days of a kind, estimated values count too, but as no less than the least of any known
-// half-hour. If these are still too few, both kinds of days are taken together, and otherwise
-// the maximum of the day. Nothing is learned about a home without a half-hour that is known on
-// enough days.
+// learnBase learns the base load from what a home drew. Estimated values are used for a
+// half-hour that is known on too few days of a kind; the result is then at least the lowest
+// value of any half-hour that is known well. If there are still too few values, working days
+// and weekends are combined, and at last the highest value of the day is used. Nothing is
+// learned if no half-hour is known on enough days.
 func learnBase(
 	drawn forecast.Series,
-	guessed func(flex.Period) bool,
+	estimated func(flex.Period) bool,
 ) baseLoad {
-	var by, guesses drawnBy
+	var by, estimates loadSamples
 	for p, e := range drawn {
 		kind, place := kindOf(p)
 		list := &by[kind][place]
-		if guessed(p) {
-			list = &guesses[kind][place]
+		if estimated(p) {
+			list = &estimates[kind][place]
 		}
 
 		*list = append(*list, max(0, e))
 	}
 
 	var b baseLoad
-	least := leastOf(by)
+	least := minLoad(by)
 	for kind := range by {
 		for place := range by[kind] {
-			own, isGuess := enoughOf(
+			own, isGuess := samplesOf(
 				by,
-				guesses,
+				estimates,
 				kind,
 				place,
 			)
@@ -97,14 +97,14 @@ func learnBase(
 			}
 
 			b.known = true
-			b.watts[kind][place] = max(1, cautious(own))
+			b.watts[kind][place] = max(1, reservedPower(own))
 			if isGuess {
 				b.watts[kind][place] = max(least, b.watts[kind][place])
 			}
 		}
 	}
 
-	most := b.most()
+	most := b.max()
 	for kind := range b.watts {
 		for place, w := range b.watts[kind] {
 			if w == 0 {
@@ -116,14 +116,14 @@ func learnBase(
 	return b
 }
 
-// drawnBy is what a home drew in half-hours, by kind of day and half-hour of the day.
-type drawnBy [2][50][]flex.WattHours
+// loadSamples has what a home drew in half-hours, by kind of day and half-hour of the day.
+type loadSamples [2][50][]flex.WattHours
 
-// enoughOf returns the values that a half-hour of the day is learned from, and whether some of
-// them are estimates.
-func enoughOf(
-	by drawnBy,
-	guesses drawnBy,
+// samplesOf returns the values from which a half-hour of the day is learned, and whether some
+// of them are estimates.
+func samplesOf(
+	by loadSamples,
+	estimates loadSamples,
 	kind int,
 	place int,
 ) ([]flex.WattHours, bool) {
@@ -132,25 +132,25 @@ func enoughOf(
 		return own, false
 	}
 
-	guess := guesses[kind][place]
-	own = slices.Concat(own, guess)
+	estimated := estimates[kind][place]
+	own = slices.Concat(own, estimated)
 	if len(own) < BaseDays {
-		guess = slices.Concat(guess, guesses[1-kind][place])
-		own = slices.Concat(own, by[1-kind][place], guesses[1-kind][place])
+		estimated = slices.Concat(estimated, estimates[1-kind][place])
+		own = slices.Concat(own, by[1-kind][place], estimates[1-kind][place])
 	}
 
-	return own, len(guess) > 0
+	return own, len(estimated) > 0
 }
 
-// leastOf returns the least that a home draws in any half-hour that is known on enough days.
-func leastOf(by drawnBy) flex.Watts {
+// minLoad returns the lowest value of any half-hour that is known on enough days.
+func minLoad(by loadSamples) flex.Watts {
 	least := flex.Watts(0)
 	for kind := range by {
 		for _, own := range by[kind] {
 			if len(own) < BaseDays {
 				continue
 			}
-			if w := cautious(own); least == 0 || w < least {
+			if w := reservedPower(own); least == 0 || w < least {
 				least = w
 			}
 		}
@@ -159,19 +159,19 @@ func leastOf(by drawnBy) flex.Watts {
 	return least
 }
 
-// cautious returns the mean power that BaseShare of some half-hours do not exceed, rounded up
-// to BaseStep.
-func cautious(own []flex.WattHours) flex.Watts {
+// reservedPower returns the power that a fraction BaseShare of some half-hours do not exceed,
+// rounded up to BaseStep.
+func reservedPower(own []flex.WattHours) flex.Watts {
 	slices.Sort(own)
 	rank := int(math.Ceil(BaseShare*float64(len(own)))) - 1
 	w := flex.Watts(2 * own[rank])
 	return (w + BaseStep - 1) / BaseStep * BaseStep
 }
 
-// baseAt returns what the home at a site usually draws by itself, if its fuse was set. It is
-// learned once a day, when it is first needed, and again when the site's assets change, when
-// others of them send readings or are planned, or when its consent changes. Without consent to
-// the use of the boundary meter, and before the first reading, nothing is known.
+// baseAt returns the base load of a site whose main fuse was set. It is learned when it is
+// first needed on a day, and again when the site's assets change, when others of them send
+// readings or are planned, or when its consent changes. Without consent to the use of the
+// boundary meter, and before the first reading, nothing is known.
 func baseAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -205,7 +205,7 @@ func baseAt(
 	var b baseLoad
 	if stored.Day == today && stored.Basis == basis {
 		b.watts = stored.Load
-		b.known = b.most() > 0
+		b.known = b.max() > 0
 		return b, nil
 	}
 
@@ -265,15 +265,15 @@ func basisOf(
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// readBase learns what the home usually draws by itself from the days before: what passed the
-// boundary meter, less what cars, batteries and heaters took, plus what solar panels gave.
+// readBase learns the base load from the days before: the energy at the boundary meter, less
+// that of cars, batteries and heaters, plus solar generation.
 func readBase(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
 	today flex.Day,
 ) (baseLoad, error) {
-	a, err := readAccount(
+	a, err := readSiteAccount(
 		ctx,
 		tx,
 		site,
@@ -283,13 +283,13 @@ func readBase(
 		return baseLoad{}, err
 	}
 
-	drawn := a.drawn(
+	drawn := a.loadWithout(
 		chargerDevice,
 		batteryDevice,
 		roofDevice,
 		heaterDevice,
-		sentDevice,
+		plannedDevice,
 	)
 
-	return learnBase(drawn, a.guessed), nil
+	return learnBase(drawn, a.isEstimated), nil
 }

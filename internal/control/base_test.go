@@ -39,11 +39,11 @@ func TestLearnBase(t *testing.T) {
 		}
 	}
 
-	if b.most() != 3000 || !b.known {
-		t.Errorf("most %d, known %v", b.most(), b.known)
+	if b.max() != 3000 || !b.known {
+		t.Errorf("most %d, known %v", b.max(), b.known)
 	}
 
-	if none := learnBase(forecast.Series{first.Period(1): 100}, known); none.known || none.most() != 0 {
-		t.Errorf("of one half-hour %d W are learned", none.most())
+	if none := learnBase(forecast.Series{first.Period(1): 100}, known); none.known || none.max() != 0 {
+		t.Errorf("of one half-hour %d W are learned", none.max())
 	}
 }

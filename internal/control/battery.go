@@ -17,7 +17,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// What home batteries are planned on where nothing was given, in pence per kWh.
+// Rates that home batteries are planned with where none were given, in pence per kWh.
 const (
 	DefaultPeakRate    = 28.0
 	DefaultOffPeakRate = 9.0
@@ -25,25 +25,26 @@ const (
 )
 
 const (
-	// batteriesMax is the number of batteries that are looked for at a time.
+	// batteriesMax is the number of batteries that are read at a time.
 	batteriesMax = 200
 	// dispatchMarket is the market that a battery's own plan is made for.
 	dispatchMarket = "wholesale"
 )
 
-// A plan is written as a code for each half-hour: modeCodes has them in the order of battery.Mode, and unplanned stands for no plan. Those of
-// restCodes are LOCK, beside cars, in the place of FEED_IN and of SELF_USE.
+// A plan is stored as a code for each half-hour: modeCodes has the codes in the order of
+// battery.Mode, and unplanned means no plan. A code of carLockCodes means that the battery is
+// in LOCK because of cars, instead of FEED_IN or SELF_USE.
 const (
-	modeCodes = "CDLFS"
-	restCodes = "fs"
-	unplanned = '.'
+	modeCodes    = "CDLFS"
+	carLockCodes = "fs"
+	unplanned    = '.'
 )
 
 func modeCode(m battery.Mode) byte { return modeCodes[m] }
 
-// modeOf reads a code, and is false where nothing was planned.
+// modeOf returns the mode of a code; false for no plan.
 func modeOf(code byte) (battery.Mode, bool) {
-	if strings.IndexByte(restCodes, code) >= 0 {
+	if strings.IndexByte(carLockCodes, code) >= 0 {
 		return battery.ModeLock, true
 	}
 	i := strings.IndexByte(modeCodes, code)
@@ -51,7 +52,7 @@ func modeOf(code byte) (battery.Mode, bool) {
 	return battery.Mode(max(0, i)), i >= 0
 }
 
-// modeAt returns what a plan says for a half-hour.
+// modeAt returns the mode of a half-hour in a plan; false if it has none.
 func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 	i := at.Sub(p.From)
 	if p.Modes == "" || i < 0 || i >= len(p.Modes) {
@@ -61,9 +62,9 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 	return modeOf(p.Modes[i])
 }
 
-// PlanBatteries works out again the plan of every battery under control that is due: once in
-// each half-hour, when prices or the tariff change, and when its state of charge is read far
-// from what the plan comes to. It is safe to run twice and on several machines at once.
+// PlanBatteries plans every battery that is controlled and due: once in each half-hour, when
+// prices or the tariff change, and when its measured state of charge is far from its plan. It
+// is safe to run twice and on several machines at once.
 func (s *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.PlanBatteriesOf)
 }
@@ -78,7 +79,7 @@ func (s *Service) PlanBatteriesOf(
 	}
 
 	var r worker.Report
-	run := batteryRun{Service: s}
+	run := plannerRun{Service: s}
 	err := run.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, run.planBattery)
 	if ctx.Err() == nil {
 		err = errors.Join(err, run.batteries(ctx, org, &r, read, run.checkCharge))
@@ -91,27 +92,28 @@ func (s *Service) PlanBatteriesOf(
 	return r, nil
 }
 
-// batteries calls do for each battery that find returns, until there is no new one. Each has one turn in a run, even if it is still due
-// afterwards. A battery that fails does not hold up the others.
-func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
+// batteries calls do for each battery that find returns, until there is no new one. Each
+// battery has one turn in a run, even if it is still due afterwards. A battery that fails does
+// not delay the others.
+func (run *plannerRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
-	seen, left := map[flex.AssetID]bool{}, 0 // left counts those that were found again
+	visited, remaining := map[flex.AssetID]bool{}, 0 // remaining counts those that were found again
 	for {
-		most := batteriesMax + left
+		most := batteriesMax + remaining
 		found, err := run.find(ctx, org, most, find)
 		if err != nil {
 			return errors.Join(tried.err(), err)
 		}
 
-		left = 0
+		remaining = 0
 		for _, id := range found {
-			if seen[id] {
-				left++
+			if visited[id] {
+				remaining++
 				continue
 			}
 
-			seen[id], run.joint = true, nil
+			visited[id], run.joint = true, nil
 			err := run.battery(ctx, org, id, do)
 			if flex.KindOf(err) == flex.Unavailable || ctx.Err() != nil {
 				return errors.Join(tried.err(), err, ctx.Err())
@@ -122,7 +124,7 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 				continue
 			}
 
-			r.Count += 1 + run.addJoint(seen)
+			r.Count += 1 + run.addJoint(visited)
 		}
 
 		if len(found) < most {
@@ -132,27 +134,27 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 }
 
 // battery calls do for one battery, in a transaction.
-func (run *batteryRun) battery(
+func (run *plannerRun) battery(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.AssetID,
 	do func(context.Context, *store.Tx, flex.AssetID) error,
 ) error {
-	kept := run.caps
+	cache := run.caps
 	err := run.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// A second try keeps nothing of the first, which is undone.
-		run.caps, kept = kept, capsKept{}
+		// A second try uses nothing of the first one, which is rolled back.
+		run.caps, cache = cache, headroomCache{}
 		return do(ctx, tx, id)
 	})
 	if err != nil {
-		run.caps = capsKept{}
+		run.caps = headroomCache{}
 	}
 
 	return err
 }
 
-// lockBattery takes a battery for this transaction alone, or returns nil if it was deleted
-// since it was found.
+// lockBattery locks a battery in the transaction and reads it; it returns nil if the battery
+// was deleted since it was found.
 func lockBattery(
 	ctx context.Context,
 	tx *store.Tx,
@@ -178,14 +180,14 @@ func lockBattery(
 	return &b, home.Battery{Power: b.Power(), Capacity: b.Capacity()}, err
 }
 
-// planBattery works the plan of a battery out, and those of the others of its site, to the end of tomorrow, and hands over
-// what begins soon.
-func (run *batteryRun) planBattery(
+// planBattery plans a battery and the others of its site to the end of tomorrow, and
+// dispatches what begins soon.
+func (run *plannerRun) planBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	_, all, err := lockBeside(ctx, tx, id)
+	_, all, err := lockWithOthers(ctx, tx, id)
 	if err != nil {
 		return err
 	}
@@ -198,54 +200,54 @@ func (run *batteryRun) planBattery(
 	return run.planTogether(ctx, tx, all, &run.caps)
 }
 
-// planLocked plans a battery that is locked. The headroom under caps is kept from one battery to the next where it is
-// given.
+// planLocked plans a battery that is locked. The headroom under caps is cached between
+// batteries if a cache is given.
 func (s *Service) planLocked(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	home home.Battery,
-	kept *capsKept,
+	kept *headroomCache,
 ) error {
 	if home.Power <= 0 || home.Capacity <= 0 {
 		next := nextPlan(&b.Plan, flex.PeriodAt(tx.Now()))
 		return putWithoutForecast(ctx, tx, b.Asset.ID, next)
 	}
 
-	next, err := s.readGuess(ctx, tx, b)
+	next, err := s.readForecast(ctx, tx, b)
 	if err != nil {
 		return err
 	}
 
 	own := siteBattery{Battery: b, device: home, next: next}
 
-	return s.planBeside(ctx, tx, &own, nil, kept)
+	return s.planWithOthers(ctx, tx, &own, nil, kept)
 }
 
-// planBeside plans a battery whose guess is read. In the place of what is stored of them, others of its site are expected to move what is
-// given.
-func (s *Service) planBeside(
+// planWithOthers plans a battery whose forecast was read. Other batteries of its site are
+// expected to have the given powers, instead of those of their stored plans.
+func (s *Service) planWithOthers(
 	ctx context.Context,
 	tx *store.Tx,
 	own *siteBattery,
-	others []expectedBeside,
-	kept *capsKept,
+	others []expectedPowers,
+	kept *headroomCache,
 ) error {
 	b, next := own.Battery, own.next
 	now := flex.PeriodAt(tx.Now())
-	ahead, err := s.situationOf(ctx, tx, b, &next, own.device, now, kept)
+	ahead, err := s.readBatteryInputs(ctx, tx, b, &next, own.device, now, kept)
 	if err != nil {
 		return err
 	}
 
 	for _, e := range others {
-		ahead.meter.expect(e)
+		ahead.meter.setExpected(e)
 	}
-	ahead.regardOthers(false)
+	ahead.includeOtherBatteries(false)
 
-	// A car that gives without regard to the battery is planned again, beside it.
+	// A car that discharges by a schedule made without the battery is planned again with it.
 	if ahead.meter != nil {
-		if err := tx.MarkDue(ctx, ahead.meter.givers...); err != nil {
+		if err := tx.MarkDue(ctx, ahead.meter.replanCars...); err != nil {
 			return err
 		}
 	}
@@ -255,25 +257,25 @@ func (s *Service) planBeside(
 	}
 
 	next.Stored, next.StoredAt = ahead.stored, now
-	if err := takeBack(ctx, tx, b, &next, &ahead); err != nil {
+	if err := withdrawDispatches(ctx, tx, b, &next, &ahead); err != nil {
 		return err
 	}
 
-	if err := ahead.readSent(ctx, tx, b); err != nil {
+	if err := ahead.readOwnDispatches(ctx, tx, b); err != nil {
 		return err
 	}
 
 	return s.putInForce(ctx, tx, b, own.device, &next, ahead)
 }
 
-// readGuess begins the next plan of a battery with its guess.
-func (s *Service) readGuess(
+// readForecast begins a battery's next plan with the forecast of load and solar generation.
+func (s *Service) readForecast(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 ) (store.BatteryPlan, error) {
 	next := nextPlan(&b.Plan, flex.PeriodAt(tx.Now()))
-	err := readAskedTo(ctx, tx, b.Asset.ID, &next)
+	err := readDispatchedTo(ctx, tx, b.Asset.ID, &next)
 	if err == nil {
 		err = s.forecast(ctx, tx, b, &next, lastPlanned(tx))
 	}
@@ -281,7 +283,8 @@ func (s *Service) readGuess(
 	return next, err
 }
 
-// putWithoutForecast keeps a battery's plan up to now, where nothing is known ahead: no modes and no powers follow.
+// putWithoutForecast stores a battery's plan up to now, if there is no forecast: no modes or
+// powers follow.
 func putWithoutForecast(
 	ctx context.Context,
 	tx *store.Tx,
@@ -304,7 +307,7 @@ func (s *Service) putInForce(
 	b *store.Battery,
 	home home.Battery,
 	next *store.BatteryPlan,
-	ahead homeAhead,
+	ahead batteryInputs,
 ) error {
 	modes, powers, err := planModes(&b.Plan, home, ahead)
 	if err != nil {
@@ -323,9 +326,9 @@ func (s *Service) putInForce(
 	next.Refused = s.guardBattery(ctx, b, home, &ahead, modes, powers)
 	ahead.setModes(next, modes, tx.Now())
 	next.Without, next.Powers = powers, powers
-	next.May = ahead.mayDo()
+	next.May = ahead.movementCodes()
 
-	if ahead.rates.market || ahead.kept != nil || ahead.orders != nil {
+	if ahead.rates.market || ahead.fixed != nil || ahead.orders != nil {
 		next.Without = s.withoutMarket(ctx, b, home, ahead, powers)
 	}
 
@@ -338,16 +341,16 @@ func (s *Service) putInForce(
 		return err
 	}
 
-	return ahead.caps.replaced(ctx, tx, next)
+	return ahead.caps.replacePlan(ctx, tx, next)
 }
 
-// mayDo says for each half-hour whether the battery may charge or discharge, in the store's codes. Where an instruction has
-// called it, it may do neither.
-func (s *homeAhead) mayDo() string {
+// movementCodes returns, for each half-hour, the store's code of whether the battery may
+// charge or discharge. Where an instruction calls it, it may do neither.
+func (s *batteryInputs) movementCodes() string {
 	codes := make([]byte, len(s.periods))
 	for i := range codes {
 		codes[i] = movementCode(s.allowedIn(i))
-		if s.kept != nil && s.kept[i] {
+		if s.fixed != nil && s.fixed[i] {
 			codes[i] = '-'
 		}
 	}
@@ -355,7 +358,7 @@ func (s *homeAhead) mayDo() string {
 	return string(codes)
 }
 
-// movementCode is the code of what a battery may do.
+// movementCode returns the code of a set of modes.
 func movementCode(set battery.ModeSet) byte {
 	charges := set.Has(battery.ModeCharge)
 	discharges := set.Has(battery.ModeDischarge)
@@ -372,16 +375,17 @@ func movementCode(set battery.ModeSet) byte {
 	return '-'
 }
 
-// keepHalfHour keeps what a battery holds, is to do and may do in the half-hour that a plan begins with, for forecasts of what
-// batteries can do. What an instruction has it do is left out.
-func (s *homeAhead) keepHalfHour(
+// keepHalfHour records the stored energy, the planned power and the permitted modes of the
+// half-hour that a plan begins with, for forecasts of what batteries can do. The effect of
+// instructions is left out.
+func (s *batteryInputs) keepHalfHour(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 	next *store.BatteryPlan,
 ) error {
 	powers := next.Powers
-	if s.kept != nil && s.kept[0] {
+	if s.fixed != nil && s.fixed[0] {
 		powers = next.Without
 	}
 	if len(powers) == 0 {
@@ -403,9 +407,9 @@ func (s *homeAhead) keepHalfHour(
 	)
 }
 
-// put keeps a plan. The first plan of a half-hour is also kept as a half-hour of the battery. Of a battery that instructions call it
-// keeps what is expected.
-func (s *homeAhead) put(
+// put stores a plan. The first plan of a half-hour is also recorded as a half-hour of the
+// battery. For a battery that instructions call, the expected powers are stored too.
+func (s *batteryInputs) put(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -417,31 +421,31 @@ func (s *homeAhead) put(
 		err = s.keepHalfHour(ctx, tx, id, next)
 	}
 
-	if err == nil && s.kept != nil {
+	if err == nil && s.fixed != nil {
 		err = tx.ExpectOfBattery(ctx, id, next)
 	}
 	if err != nil {
 		return err
 	}
 
-	return s.expectNamed(ctx, tx, b, next)
+	return s.recordExpected(ctx, tx, b, next)
 }
 
-// withoutMarket is the power in each half-hour by a plan at fixed rates, without dispatches. If there is no such plan, it is
-// the power of the plan in force. In half-hours for which instructions call the battery, it is the power from before
-// they called it.
+// withoutMarket returns the power of each half-hour by a plan at fixed rates, without
+// dispatches. If there is no such plan, it is the power of the plan in force. In half-hours
+// for which instructions call the battery, it is the power from before the call.
 func (s *Service) withoutMarket(
 	ctx context.Context,
 	b *store.Battery,
 	home home.Battery,
-	ahead homeAhead,
+	ahead batteryInputs,
 	inForce []flex.Watts,
 ) []flex.Watts {
 	ahead.rates = fixedRates(b, ahead.settings, ahead.periods)
 	calls := ahead
-	ahead.kept, ahead.worth = nil, nil
+	ahead.fixed, ahead.callValue = nil, nil
 	ahead.orders = nil
-	ahead.regardOthers(true)
+	ahead.includeOtherBatteries(true)
 	_, without, err := planModes(&store.BatteryPlan{}, home, ahead)
 	if err != nil {
 		s.log().ErrorContext(
@@ -456,12 +460,12 @@ func (s *Service) withoutMarket(
 		return inForce
 	}
 
-	return calls.keepWithout(&b.Plan, without)
+	return calls.keepBaselines(&b.Plan, without)
 }
 
-// sends reports whether a half-hour is sent as a dispatch: the battery is to charge or discharge in it, or an instruction
-// keeps it idle.
-func (s *homeAhead) sends(
+// isDispatchedMode reports whether a half-hour is sent as a dispatch: the battery is to charge
+// or discharge in it, or an instruction keeps it idle.
+func (s *batteryInputs) isDispatchedMode(
 	i int,
 	m battery.Mode,
 	power flex.Watts,
@@ -470,23 +474,24 @@ func (s *homeAhead) sends(
 	case battery.ModeCharge, battery.ModeDischarge:
 		return power != 0
 	case battery.ModeLock:
-		return s.kept != nil && s.kept[i]
+		return s.fixed != nil && s.fixed[i]
 	}
 
 	return false
 }
 
-// comparison is what a half-hour's dispatch is for: the service of the instruction that calls the battery for it, or the comparison
-// that its plan is made for.
-func (s *homeAhead) comparison(i int) string {
-	if s.kept != nil && s.services[i] != "" {
+// comparisonFor returns what a half-hour's dispatch is compared for: the service of the
+// instruction that calls the battery then, or the comparison that its plan is made for.
+func (s *batteryInputs) comparisonFor(i int) string {
+	if s.fixed != nil && s.services[i] != "" {
 		return s.services[i]
 	}
 	return dispatchMarket
 }
 
-// setModes puts modes into a plan from the first half-hour ahead on, and notes when that changed anything.
-func (s *homeAhead) setModes(
+// setModes writes modes into a plan from its first half-hour on, and records when that changed
+// anything.
+func (s *batteryInputs) setModes(
 	next *store.BatteryPlan,
 	modes []battery.Mode,
 	at time.Time,
@@ -497,16 +502,16 @@ func (s *homeAhead) setModes(
 	}
 
 	now := s.periods[0]
-	kept, before := next.Modes[:now.Sub(next.From)], next.Modes[now.Sub(next.From):]
+	past, before := next.Modes[:now.Sub(next.From)], next.Modes[now.Sub(next.From):]
 	if before != string(ahead) {
 		next.ChangedAt = at
 	}
 
-	next.Modes = kept + string(ahead)
+	next.Modes = past + string(ahead)
 }
 
-// nextPlan begins a plan with a copy of what the one before says. The copy begins earlier than today by ChargeFresh, for as
-// long as a state of charge is projected.
+// nextPlan begins a plan with a copy of the previous one. The copy begins ChargeFresh before
+// today, for as long as a state of charge is projected.
 func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	next := *old
 	keepCommitted(&next, old, now)
@@ -531,29 +536,29 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	return next
 }
 
-// solvers keeps the working memory of batteries' plans, some hundred kilobytes each.
+// solvers pools the working memory of batteries' plans, some hundred kilobytes each.
 var solvers = sync.Pool{New: func() any { return new(battery.Solver) }}
 
-// planModes chooses the modes of the half-hours. What was dispatched stays as it is.
-// It returns the power of each half-hour too, as far as the guess of load and roof is right.
+// planModes chooses the modes of the half-hours. Dispatched modes stay as they are. It also
+// returns the power of each half-hour, if the forecast of load and solar generation is right.
 func planModes(
 	old *store.BatteryPlan,
 	device home.Battery,
-	ahead homeAhead,
+	ahead batteryInputs,
 ) ([]battery.Mode, []flex.Watts, error) {
 	settled := ahead.fixedModes(old)
 	modes, fixed, before := ahead.dispatchedModes(old, settled)
 	whole := ahead.problem(device, ahead.stored, before)
-	left := whole.Init
+	remaining := whole.Init
 
 	if fixed > 0 {
 		levels, _ := whole.Run(modes[:fixed])
-		left = levels[fixed-1]
+		remaining = levels[fixed-1]
 	}
 
 	free := ahead.from(fixed)
-	rest := free.problem(device, flex.WattHours(left), before)
-	free.bind(&rest, old, fixed, settled)
+	rest := free.problem(device, flex.WattHours(remaining), before)
+	free.bindProblem(&rest, old, fixed, settled)
 	solver := solvers.Get().(*battery.Solver)
 	chosen := solver.SolveModes(&rest, modes[fixed:])
 	solvers.Put(solver)
@@ -562,8 +567,8 @@ func planModes(
 	}
 
 	levels, _ := whole.Run(modes)
-	idleAtLimits(modes[fixed:], levels[fixed:], left, free.rates.buy)
-	free.coverBeside(&rest, modes[fixed:])
+	idleAtLimits(modes[fixed:], levels[fixed:], remaining, free.rates.buy)
+	free.coverInsteadOfLock(&rest, modes[fixed:])
 	for i, m := range settled {
 		modes[i] = m
 	}
@@ -571,9 +576,10 @@ func planModes(
 	return modes, powersOf(levels, whole.Init), nil
 }
 
-// dispatchedModes returns the modes of the half-hours, of which the first ones are fixed, how many those are, and the mode before those
-// that are free. A battery of which nothing was sent is locked where a car has come since, and is locked no longer where that has left.
-func (s *homeAhead) dispatchedModes(
+// dispatchedModes returns the modes of the half-hours, the number of those at the beginning
+// that are fixed, and the mode before the free ones. A battery to which nothing was sent for a
+// half-hour is locked if a car was plugged in since, and unlocked if it was unplugged.
+func (s *batteryInputs) dispatchedModes(
 	old *store.BatteryPlan,
 	fixed map[int]battery.Mode,
 ) ([]battery.Mode, int, battery.Mode) {
@@ -595,10 +601,10 @@ func (s *homeAhead) dispatchedModes(
 	return modes, len(modes), before
 }
 
-// idleAtLimits says LOCK for a DISCHARGE that is expected to find the battery empty down to its
-// reserve, and for a CHARGE that is expected to find it full where energy costs more than when
-// it last took some. A plan may run on into such hours, since a change of mode costs something,
-// and a battery that is not as the plan supposes would then use its reserve, or buy dear.
+// idleAtLimits replaces DISCHARGE by LOCK where the battery is expected to be at its reserve,
+// and CHARGE where it is expected to be full and energy costs more than when it last charged.
+// A plan may continue into such half-hours, because a change of mode has a cost. A battery in
+// another state than expected would then use its reserve, or buy at a high price.
 func idleAtLimits(
 	modes []battery.Mode,
 	levels []int,
@@ -618,20 +624,20 @@ func idleAtLimits(
 	}
 }
 
-// sendDispatches sends what the battery is to do in the half-hour that begins at least half an
-// hour from the start of this one, if it is to charge or discharge and an endpoint takes dispatches. Where an instruction
-// keeps it idle, that is sent too.
+// sendDispatches dispatches the half-hour that begins at least half an hour after the start of
+// this one, if the battery is to charge or discharge in it and an endpoint takes dispatches.
+// If an instruction has it idle, that is dispatched too.
 func (s *Service) sendDispatches(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	next *store.BatteryPlan,
-	ahead *homeAhead,
+	ahead *batteryInputs,
 	modes []battery.Mode,
 	powers []flex.Watts,
 ) error {
 	periods, without := ahead.periods, powers
-	if ahead.rates.market || ahead.kept != nil {
+	if ahead.rates.market || ahead.fixed != nil {
 		without = next.Without
 	}
 
@@ -646,12 +652,12 @@ func (s *Service) sendDispatches(
 		}
 
 		next.DispatchedTo = flex.Later(next.DispatchedTo, periods[i].End())
-		if ahead.sends(i, modes[i], powers[i]) {
+		if ahead.isDispatchedMode(i, modes[i], powers[i]) {
 			_, err := tx.AddDispatch(
 				ctx,
 				store.Dispatch{
 					Own:    true,
-					Market: ahead.comparison(i),
+					Market: ahead.comparisonFor(i),
 					Span:   periods[i].Span(),
 					Batch:  e.Batch,
 					Assets: []store.DispatchedAsset{{

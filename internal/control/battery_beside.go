@@ -10,25 +10,26 @@ import (
 	"flexd/internal/store"
 )
 
-// carsIn is what the cars of a battery's site do in a half-hour.
-type carsIn struct {
-	charge bool       // one is planned to charge
-	given  flex.Watts // the most that they may discharge
+// carActivity is what the cars of a battery's site may do in a half-hour.
+type carActivity struct {
+	charge       bool       // one is planned to charge
+	maxDischarge flex.Watts // the most that they may discharge
 }
 
-// carsIn returns what the site's cars do in a half-hour; nothing where nothing shares the meter.
-func (m *meter) carsIn(p flex.Period) carsIn {
+// carsIn returns what the site's cars may do in a half-hour; nothing if nothing shares
+// the meter.
+func (m *meter) carsIn(p flex.Period) carActivity {
 	if m == nil {
-		return carsIn{}
+		return carActivity{}
 	}
 
-	return carsIn{charge: energyIn(m.into, p) > 0, given: m.given(p)}
+	return carActivity{charge: energyIn(m.noDischargeInto, p) > 0, maxDischarge: m.carDischarge(p)}
 }
 
-// stepOf says a mode in the words of a battery schedule, for a home that draws net beside its cars. While a car charges, a
-// battery that avoids import discharges into the car. While a car gives more than the home draws, a battery that avoids
-// export stores what the car gives.
-func (c carsIn) stepOf(
+// stepOf converts a mode to an action of a battery schedule, for a home with a net load. While
+// a car charges, a battery that avoids import would discharge into it. While a car discharges
+// more than the home draws, a battery that avoids export would store that.
+func (c carActivity) stepOf(
 	mode battery.Mode,
 	net flex.WattHours,
 ) (battery.Action, bool) {
@@ -40,15 +41,16 @@ func (c carsIn) stepOf(
 		return action, deviate
 	case c.charge:
 		return battery.AvoidExport, false
-	case c.given > max(0, flex.Watts(2*net)):
+	case c.maxDischarge > max(0, flex.Watts(2*net)):
 		return battery.AvoidImport, false
 	}
 
 	return action, deviate
 }
 
-// carsBeside reads what the cars of a battery's site do. One whose schedule cannot be read is left out.
-func carsBeside(
+// readCarsAt reads what the cars of a battery's site may do. A car whose schedule cannot be
+// read is left out.
+func readCarsAt(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -59,7 +61,7 @@ func carsBeside(
 	}
 
 	m := &meter{}
-	if err := m.addFreed(ctx, tx, asset.SiteID); err != nil {
+	if err := m.addUncontrolledCars(ctx, tx, asset.SiteID); err != nil {
 		return nil, err
 	}
 
@@ -71,7 +73,7 @@ func carsBeside(
 	return m, err
 }
 
-// changedAt is when what the site's cars are to do last changed; zero without cars.
+// changedAt returns when a schedule of the site's cars last changed; zero without cars.
 func (m *meter) changedAt() time.Time {
 	var changed time.Time
 	for _, car := range m.cars {
@@ -81,10 +83,11 @@ func (m *meter) changedAt() time.Time {
 	return changed
 }
 
-// rests reports whether a battery is to do nothing in a half-hour whose mode is fixed, because cars have changed what they do since.
-// Nothing is dispatched for a mode that covers the home or stores its surplus, so that such a battery can still be locked.
-func (s *homeAhead) rests(i int, m battery.Mode) bool {
-	if s.allowed == nil || s.kept != nil && s.kept[i] {
+// lockForCars reports whether a battery is to be locked in a half-hour with a fixed mode,
+// because cars have changed what they do since. That is possible where the mode covers the
+// home or stores its surplus, as nothing is dispatched for these modes.
+func (s *batteryInputs) lockForCars(i int, m battery.Mode) bool {
+	if s.allowed == nil || s.fixed != nil && s.fixed[i] {
 		return false
 	}
 
@@ -93,40 +96,40 @@ func (s *homeAhead) rests(i int, m battery.Mode) bool {
 	return unsent && !s.allowed[i].Has(m)
 }
 
-// restedAt returns what a plan says for a half-hour, or what it said before the battery was locked there beside cars. Where an instruction
-// calls the battery, it stays locked.
-func (s *homeAhead) restedAt(p *store.BatteryPlan, i int) (battery.Mode, bool) {
+// modeBeforeLock returns the mode of a half-hour in a plan, or the one from before the battery
+// was locked there because of cars. Where an instruction calls the battery, it stays locked.
+func (s *batteryInputs) modeBeforeLock(p *store.BatteryPlan, i int) (battery.Mode, bool) {
 	at := s.periods[i]
 	m, ok := modeAt(p, at)
-	if !ok || s.kept != nil && s.kept[i] {
+	if !ok || s.fixed != nil && s.fixed[i] {
 		return m, ok
 	}
 
 	switch p.Modes[at.Sub(p.From)] {
-	case restCodes[0]:
+	case carLockCodes[0]:
 		return battery.ModeFeedIn, true
-	case restCodes[1]:
+	case carLockCodes[1]:
 		return battery.ModeSelfUse, true
 	}
 
 	return m, true
 }
 
-// codeOf is the code of a mode in a half-hour of a plan, of which the one before is still there. It says of a battery that rests beside cars
-// what it did before.
-func (s *homeAhead) codeOf(before *store.BatteryPlan, i int, m battery.Mode) byte {
-	was, fixed := s.restedAt(before, i)
+// codeOf returns the code of a mode in a half-hour, given the plan before. For a battery that
+// is locked because of cars the code preserves its earlier mode.
+func (s *batteryInputs) codeOf(before *store.BatteryPlan, i int, m battery.Mode) byte {
+	previous, fixed := s.modeBeforeLock(before, i)
 	fixed = fixed && s.periods[i].Start().Before(before.DispatchedTo)
-	if m != battery.ModeLock || !fixed || s.ordered(i) {
+	if m != battery.ModeLock || !fixed || s.isDispatched(i) {
 		return modeCode(m)
 	}
 
-	if !s.rests(i, was) {
+	if !s.lockForCars(i, previous) {
 		return modeCode(m)
 	}
-	if was == battery.ModeFeedIn {
-		return restCodes[0]
+	if previous == battery.ModeFeedIn {
+		return carLockCodes[0]
 	}
 
-	return restCodes[1]
+	return carLockCodes[1]
 }

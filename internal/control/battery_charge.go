@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// ChargeFresh is how old a battery's state of charge may be. An older one is projected
-	// on from the plan.
+	// ChargeFresh is the greatest age of a reading of a battery's state of charge. An older
+	// state of charge is projected by the plan.
 	ChargeFresh = 2 * time.Hour
-	// ChargeOff is how far a state of charge may be from what the plan comes to, as a part of
-	// the capacity. A battery that is farther off is planned again at once.
+	// ChargeOff is how far a measured state of charge may be from the plan, as a fraction of
+	// the capacity. Beyond that the battery is planned again at once.
 	ChargeOff = 0.1
-	// ChargeInterval is the least time between two plans of a battery that were made for that.
+	// ChargeInterval is the least time between two plans of a battery that were made because
+	// of that.
 	ChargeInterval = MarketInterval
-	// projectedMax is the number of half-hours over which a plan is projected.
-	projectedMax = 96
+	// maxProjected is the greatest number of half-hours over which a plan is projected.
+	maxProjected = 96
 )
 
-// checkCharge plans a battery again if its state of charge was read far from what its plan
-// comes to.
-func (run *batteryRun) checkCharge(
+// checkCharge plans a battery again if its measured state of charge is far from its plan.
+func (run *plannerRun) checkCharge(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
 	run.joint = nil
-	own, all, err := lockBeside(ctx, tx, id)
+	own, all, err := lockWithOthers(ctx, tx, id)
 	if own == nil || err != nil {
 		return err
 	}
@@ -70,7 +70,8 @@ func tooFar(off flex.WattHours, home home.Battery) bool {
 	return float64(max(off, -off)) > ChargeOff*float64(home.Capacity)
 }
 
-// readCharge is what a battery was last read to hold, and when, if that was lately.
+// readCharge returns the last measured energy in a battery and when it was measured; false if
+// there is no reading within ChargeFresh.
 func readCharge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -103,7 +104,8 @@ func readCharge(
 	return level, latest.To, known, nil
 }
 
-// latestReading is the newest reading of an asset with one of some labels, if that was lately.
+// latestReading returns the newest reading of an asset with one of some labels; false if there
+// is none within ChargeFresh.
 func latestReading(
 	ctx context.Context,
 	tx *store.Tx,
@@ -115,7 +117,7 @@ func latestReading(
 		return flex.Reading{}, false, err
 	}
 
-	// of those that end at one instant the first that was found
+	// of those that end at the same instant, the first one found
 	latest := list[len(list)-1]
 	for _, r := range list {
 		if r.To.Equal(latest.To) {
@@ -126,9 +128,9 @@ func latestReading(
 	return latest, true, nil
 }
 
-// expectedLevel is what a battery holds at an instant if all has gone by the plan; false if the
-// plan is too old to say, or there is none. Before it was made, that is what it began with. One that has others beside it covers
-// what its plan says, and not the whole home.
+// expectedLevel returns the energy in a battery at an instant if it followed its plan; false
+// if the plan is too old, or there is none. Before the plan was made it is the energy that the
+// plan began with. A battery beside others covers what its plan says, not the whole home.
 func expectedLevel(
 	p *store.BatteryPlan,
 	home home.Battery,
@@ -136,7 +138,7 @@ func expectedLevel(
 	beside bool,
 ) (flex.WattHours, bool) {
 	last := flex.PeriodAt(at.Add(-1)) // a half-hour that has begun counts
-	if p.PlannedAt.IsZero() || last.Sub(p.StoredAt) >= projectedMax {
+	if p.PlannedAt.IsZero() || last.Sub(p.StoredAt) >= maxProjected {
 		return 0, false
 	}
 
@@ -147,9 +149,9 @@ func expectedLevel(
 
 	modes := modesIn(p, past)
 
-	load, roof := guessed(p, past)
+	load, roof := parseForecast(p, past)
 	if beside {
-		coversBeside(p, past, load, roof)
+		coveredShare(p, past, load, roof)
 	}
 
 	none := make([]float64, len(past))
@@ -163,7 +165,7 @@ func expectedLevel(
 		0,
 	)
 
-	problem.Ordered = movedByOrders(p, past, modes)
+	problem.Ordered = dispatchedMoves(p, past, modes)
 	levels, _ := problem.Run(modes)
 	before, after := problem.Init, levels[len(levels)-1]
 
@@ -176,7 +178,7 @@ func expectedLevel(
 	return flex.WattHours(float64(before) + share*float64(after-before)), true
 }
 
-// modesIn are the modes of a plan in half-hours. Without a plan a battery covers the home and stores its surplus.
+// modesIn returns the modes of a plan in some half-hours; without a plan, SELF_USE.
 func modesIn(p *store.BatteryPlan, periods []flex.Period) []battery.Mode {
 	modes := make([]battery.Mode, len(periods))
 	for i, at := range periods {
@@ -189,8 +191,9 @@ func modesIn(p *store.BatteryPlan, periods []flex.Period) []battery.Mode {
 	return modes
 }
 
-// projected is what a battery holds at the end of a span that is over, at most ChargeFresh long, if it was read to hold a level at
-// its beginning and did as its plans said, and as operators' dispatches asked.
+// projected returns the energy in a battery at the end of a past span, at most ChargeFresh
+// long, if it had a level at its beginning and followed its plans and operators' dispatches
+// since.
 func projected(
 	ctx context.Context,
 	tx *store.Tx,
@@ -200,25 +203,25 @@ func projected(
 	span flex.Span,
 ) (flex.WattHours, error) {
 	past := periodsTo(flex.PeriodAt(span.From), span.To)
-	orders, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, past)
+	orders, err := dispatchesOf(ctx, tx, b.Asset.ID, &b.Plan, past)
 	if err != nil {
 		return 0, err
 	}
 
 	modes := modesIn(&b.Plan, past)
 
-	load, roof, err := guessedBeside(ctx, tx, b, past)
+	load, roof, err := pastNetLoad(ctx, tx, b, past)
 	if err != nil {
 		return 0, err
 	}
 
 	for i, p := range past {
 		share := p.Span().Meet(span).Len().Hours() / flex.HalfHour.Hours()
-		problem := partOfSlot(device, share, read, load[i], roof[i])
+		problem := partialBattery(device, share, read, load[i], roof[i])
 
-		if orders != nil && orders[i].given {
+		if orders != nil && orders[i].isSet {
 			modes[i] = battery.ModeLock
-			moved := float64(orderedMove(orders[i].power))
+			moved := float64(dispatchMove(orders[i].power))
 			problem.Ordered = []int{int(share * moved)}
 		}
 
@@ -229,8 +232,9 @@ func projected(
 	return read, nil
 }
 
-// partOfSlot is a battery in a part of a half-hour, in which a part of all moves.
-func partOfSlot(
+// partialBattery returns a battery scaled to a part of a half-hour, in which it moves that
+// part of the energy.
+func partialBattery(
 	device home.Battery,
 	share float64,
 	stored flex.WattHours,
@@ -255,8 +259,9 @@ func partOfSlot(
 	)
 }
 
-// stored is what the battery holds at the start of the running half-hour: as it was read
-// lately and as the plan before moves it since then, else as that plan comes to, else half.
+// stored returns the energy in the battery at the start of the running half-hour: the last
+// reading, projected by the plan in force since then; else what that plan expects; else half
+// of the capacity.
 func stored(
 	ctx context.Context,
 	tx *store.Tx,
@@ -269,17 +274,17 @@ func stored(
 		return 0, err
 	}
 
-	beside, err := hasBeside(ctx, tx, b)
+	hasOthers, err := hasOtherBatteries(ctx, tx, b)
 	if err != nil {
 		return 0, err
 	}
 
-	level, ok := expectedLevel(&b.Plan, home, now.Start(), beside)
+	level, ok := expectedLevel(&b.Plan, home, now.Start(), hasOthers)
 	if known && ok && at.Before(now.Start()) {
 		return projected(ctx, tx, b, home, read, flex.Span{From: at, To: now.Start()})
 	}
 
-	then, _ := expectedLevel(&b.Plan, home, at, beside)
+	then, _ := expectedLevel(&b.Plan, home, at, hasOthers)
 
 	if known && ok {
 		return max(0, min(read+level-then, home.Capacity)), nil

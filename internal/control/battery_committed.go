@@ -13,19 +13,23 @@ import (
 
 // Committed half-hours.
 //
-// The running half-hour and the next two are committed: other devices keep free what any plan of the battery has said of them
-// since they were committed. flexd does not know when a battery's client reads its schedule, and flexd or a link may fail at
-// any instant. So that every schedule that was read keeps all limits, it has the battery charge or discharge at full power
-// only in committed half-hours, where a limit is shared with others. Later half-hours say SELF_USE until they are committed.
+// The running half-hour and the next two are committed: other devices leave the battery the
+// power that any of its plans had in them since they were committed. This is because flexd
+// does not know when a battery's client reads its schedule, and flexd or a link may fail at
+// any time. Where a limit is shared with others, the battery charges or discharges at full
+// power only in committed half-hours, so that every schedule that was read observes all
+// limits. Later half-hours are SELF_USE until they are committed.
 
-// batteryCommitted is the number of committed half-hours, the running one first. They are sent as dispatches. A client that
-// follows the battery's schedule reads it at least once each half-hour.
+// batteryCommitted is the number of committed half-hours, including the running one. They are
+// sent as dispatches. A client that follows the battery's schedule reads it at least once in
+// each half-hour.
 const batteryCommitted = 3
 
 // eitherMode is the code of a half-hour in which some plans charge and others discharge.
 const eitherMode = 'B'
 
-// mayBeInMode reports whether a battery may be in a mode in a half-hour: by its plan, or by one that its client may have read before.
+// mayBeInMode reports whether a battery may be in a mode in a half-hour: by its plan, or by an
+// earlier one that its client may have read.
 func mayBeInMode(
 	p *store.BatteryPlan,
 	at flex.Period,
@@ -43,7 +47,8 @@ func mayBeInMode(
 	return p.Committed[i] == modeCode(m) || p.Committed[i] == eitherMode
 }
 
-// keepCommitted notes in a new plan what the one before may have its battery do in the committed half-hours.
+// keepCommitted copies to a new plan the modes that the battery may have in committed
+// half-hours by the previous one.
 func keepCommitted(
 	next, old *store.BatteryPlan,
 	now flex.Period,
@@ -67,7 +72,7 @@ func keepCommitted(
 	next.CommittedFrom, next.Committed = now.Start(), string(codes)
 }
 
-// clearCommitted deletes what plans said of a half-hour: a dispatch replaced it.
+// clearCommitted deletes the modes of a half-hour that a dispatch has replaced.
 func clearCommitted(p *store.BatteryPlan, at flex.Period) {
 	codes := []byte(p.Committed)
 	if i := at.Sub(flex.PeriodAt(p.CommittedFrom)); i >= 0 && i < len(codes) {
@@ -77,8 +82,8 @@ func clearCommitted(p *store.BatteryPlan, at flex.Period) {
 	p.Committed = string(codes)
 }
 
-// isCommitted reports whether others keep free what a battery's plan says of a half-hour: it is one of the committed ones, or
-// was dispatched.
+// isCommitted reports whether others leave a battery the power of its plan in a half-hour: it
+// is committed, or was dispatched.
 func isCommitted(
 	p *store.BatteryPlan,
 	at, now flex.Period,
@@ -88,13 +93,14 @@ func isCommitted(
 
 // sharedLimits are the limits that a battery shares with others.
 type sharedLimits struct {
-	caps   *headroom.Profile // nil where no cap binds power
-	place  int               // of its group's cap
-	fuse   bool              // its site's main fuse does not carry all that is there
-	feeder *feederExport     // nil where nothing limits the export of its feeder
+	caps   *headroom.Profile // nil if no cap limits power
+	place  int               // index of its group's cap
+	fuse   bool              // its site's main fuse does not carry everything at the site
+	feeder *feederExport     // nil if nothing limits the export of its feeder
 }
 
-// readShared reads the limits that a battery shares and that may bind what it is to do: a fuse binds what charges, a feeder what discharges.
+// readShared reads the shared limits that can restrict a battery's modes: a fuse or cap for
+// charging, a feeder for discharging.
 func readShared(
 	ctx context.Context,
 	tx *store.Tx,
@@ -112,7 +118,7 @@ func readShared(
 	}
 
 	if hasMode(spans, battery.ModeDischarge) {
-		l.feeder, err = feedersKept(nil).read(ctx, tx, id)
+		l.feeder, err = feederCache(nil).read(ctx, tx, id)
 		if err != nil {
 			return nil, fmt.Errorf("read what limits the export of a feeder: %w", err)
 		}
@@ -125,12 +131,12 @@ func readShared(
 	return l, err
 }
 
-// hasMode reports whether a mode is among some spans.
+// hasMode reports whether any of some spans has a mode.
 func hasMode(spans []ModeSpan, m battery.Mode) bool {
 	return slices.ContainsFunc(spans, func(s ModeSpan) bool { return s.Mode == m })
 }
 
-// readCaps reads the caps that bind a battery.
+// readCaps reads the caps that apply to a battery.
 func (l *sharedLimits) readCaps(
 	ctx context.Context,
 	tx *store.Tx,
@@ -142,14 +148,14 @@ func (l *sharedLimits) readCaps(
 	}
 
 	group, err := tx.CapGroup(ctx, asset.SiteID)
-	k := placed(inForce)
+	k := orderCaps(inForce)
 	l.caps, l.place = k.profile(flex.PeriodAt(tx.Now()).Start()), k.place[group]
 
 	return err
 }
 
-// sharesFuse reports whether all that is at a battery's site may together draw more than its main fuse carries, whatever is
-// plugged in: what the home itself draws is as it was learned last.
+// sharesFuse reports whether everything at a battery's site together can exceed its main fuse,
+// whatever is plugged in. The home's own load counts as it was last learned.
 func sharesFuse(
 	ctx context.Context,
 	tx *store.Tx,
@@ -172,7 +178,7 @@ func sharesFuse(
 
 	sum := phaseLoad{phases: site.Supply.Fuse.Phases}
 	home := baseLoad{watts: learned.Load}
-	sum.add(home.most(), flex.Wiring{})
+	sum.add(home.max(), flex.Wiring{})
 
 	for i := range assets {
 		if err := sum.addAsset(ctx, tx, &assets[i]); err != nil {
@@ -180,10 +186,10 @@ func sharesFuse(
 		}
 	}
 
-	return sum.most() > site.Supply.Import, nil
+	return sum.max() > site.Supply.Import, nil
 }
 
-// addAsset counts the most that an asset of a site can draw.
+// addAsset adds the most that an asset of a site can draw.
 func (l *phaseLoad) addAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -210,11 +216,11 @@ func (l *phaseLoad) addAsset(
 	return err
 }
 
-// bind reports whether a limit that is shared binds a mode in a half-hour.
-func (l *sharedLimits) bind(m battery.Mode, p flex.Period) bool {
+// limitsMode reports whether a shared limit applies to a mode in a half-hour.
+func (l *sharedLimits) limitsMode(m battery.Mode, p flex.Period) bool {
 	switch m {
 	case battery.ModeCharge:
-		return l.fuse || l.capped(p)
+		return l.fuse || l.isCapped(p)
 	case battery.ModeDischarge:
 		return l.exportLimited(p)
 	}
@@ -234,8 +240,8 @@ func (l *sharedLimits) exportLimited(p flex.Period) bool {
 	})
 }
 
-// capped reports whether a cap binds power in a half-hour.
-func (l *sharedLimits) capped(p flex.Period) bool {
+// isCapped reports whether a cap limits power in a half-hour.
+func (l *sharedLimits) isCapped(p flex.Period) bool {
 	if l.caps == nil {
 		return false
 	}
@@ -245,9 +251,10 @@ func (l *sharedLimits) capped(p flex.Period) bool {
 	return bound
 }
 
-// limitToCommitted replaces charging and discharging by SELF_USE after the committed half-hours, where a limit that is shared
-// with others binds, and reports whether one binds. Others may get that headroom after the battery has read its schedule. If
-// it cannot read the next one, the limits are kept all the same.
+// limitToCommitted replaces charging and discharging by SELF_USE after the committed
+// half-hours where a shared limit applies, and reports whether one does. Others may get the
+// headroom after the battery has read its schedule; the limits are observed even if it cannot
+// read the next one.
 func limitToCommitted(
 	ctx context.Context,
 	tx *store.Tx,
@@ -271,12 +278,12 @@ func limitToCommitted(
 	for _, s := range spans {
 		for _, p := range periodsTo(flex.PeriodAt(s.From), s.To) {
 			mode := s.Mode
-			bound := limits.bind(mode, p)
+			bound := limits.limitsMode(mode, p)
 			if bound && p.Sub(now) >= batteryCommitted {
 				mode = battery.ModeSelfUse
 			}
 
-			binds = binds || bound || limits.capped(p)
+			binds = binds || bound || limits.isCapped(p)
 			kept = append(kept, ModeSpan{p.Span(), mode})
 		}
 	}

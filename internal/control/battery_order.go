@@ -12,12 +12,13 @@ import (
 	"flexd/internal/store"
 )
 
-// An operator's dispatch replaces a battery's plan in each half-hour that it touches. The plan says LOCK there,
-// moves what the dispatch asks for, and is made for the rest of the time around it. The battery follows the dispatch.
+// An operator's dispatch replaces a battery's plan in each half-hour that it touches. There
+// the plan has the mode LOCK and the energy of the dispatch, and the rest of the time is
+// planned around it. The battery follows the dispatch.
 
-// order is what operators' dispatches ask of a battery in a half-hour.
-type order struct {
-	given      bool
+// dispatchedPeriod is what operators' dispatches request of a battery in a half-hour.
+type dispatchedPeriod struct {
+	isSet      bool
 	power      flex.Watts // the mean over the half-hour; positive draws from the grid
 	draws      bool       // for a part of the half-hour at least
 	discharges bool       // for a part of the half-hour at least
@@ -26,16 +27,16 @@ type order struct {
 	issuedAt time.Time
 }
 
-// note notes what is asked for in a part of the half-hour.
-func (o *order) note(power flex.Watts) {
-	o.given = true
+// add adds what a dispatch requests in a part of the half-hour.
+func (o *dispatchedPeriod) add(power flex.Watts) {
+	o.isSet = true
 	o.draws = o.draws || power > 0
 	o.discharges = o.discharges || power < 0
 	o.most = max(o.most, power, -power)
 }
 
-// mode is what a battery is seen to do that follows the order.
-func (o order) mode() battery.Mode {
+// mode returns the mode that describes what a battery does which follows the order.
+func (o dispatchedPeriod) mode() battery.Mode {
 	if o.power > 0 {
 		return battery.ModeCharge
 	}
@@ -46,9 +47,9 @@ func (o order) mode() battery.Mode {
 	return battery.ModeLock
 }
 
-// readAskedTo fills in until when dispatches ask for something in a plan that is the first of its battery. Later ones
-// have it in the store.
-func readAskedTo(
+// readDispatchedTo sets the end of the last dispatch in a battery's first plan. Later plans
+// have it from the store.
+func readDispatchedTo(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -67,14 +68,15 @@ func readAskedTo(
 	return nil
 }
 
-// ordersOf reads what dispatches that are not of its plan ask of a battery in half-hours; nil if there are none.
-func ordersOf(
+// dispatchesOf reads what operators' dispatches request of a battery in half-hours; nil if
+// there are none.
+func dispatchesOf(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 	plan *store.BatteryPlan,
 	periods []flex.Period,
-) ([]order, error) {
+) ([]dispatchedPeriod, error) {
 	if len(periods) == 0 {
 		return nil, nil
 	}
@@ -83,31 +85,31 @@ func ordersOf(
 		From: periods[0].Start(),
 		To:   periods[len(periods)-1].End(),
 	}
-	// A plan that was never made does not know until when something is asked for.
+	// A plan that was never made does not have the end of the last dispatch.
 	if !plan.PlannedAt.IsZero() && !plan.AskedTo.After(span.From) {
 		return nil, nil
 	}
 
-	asked, err := tx.OrdersBeside(ctx, asset, span)
-	if err != nil || len(asked) == 0 {
+	dispatches, err := tx.OrdersBeside(ctx, asset, span)
+	if err != nil || len(dispatches) == 0 {
 		if err != nil {
 			err = fmt.Errorf("read what dispatches ask: %w", err)
 		}
 		return nil, err
 	}
 
-	orders := make([]order, len(periods))
+	orders := make([]dispatchedPeriod, len(periods))
 	for i, p := range periods {
 		energy := 0.0
-		for _, o := range asked {
-			met := o.Meet(p.Span())
-			if met.Empty() {
+		for _, o := range dispatches {
+			overlap := o.Meet(p.Span())
+			if overlap.Empty() {
 				continue
 			}
 
-			orders[i].note(o.Power)
+			orders[i].add(o.Power)
 			orders[i].issuedAt = flex.Later(orders[i].issuedAt, o.IssuedAt)
-			energy += float64(o.Power) * met.Len().Hours()
+			energy += float64(o.Power) * overlap.Len().Hours()
 		}
 
 		orders[i].power = flex.Watts(energy / flex.HalfHour.Hours())
@@ -116,8 +118,8 @@ func ordersOf(
 	return orders, nil
 }
 
-// orderedMove is how far a power in a half-hour moves what is stored, in Wh.
-func orderedMove(power flex.Watts) int {
+// dispatchMove returns the change of the stored energy by a power in a half-hour, in Wh.
+func dispatchMove(power flex.Watts) int {
 	moved := float64(power) * flex.HalfHour.Hours()
 	if moved > 0 {
 		return int(moved * home.Efficiency)
@@ -125,8 +127,9 @@ func orderedMove(power flex.Watts) int {
 	return int(moved / home.Efficiency)
 }
 
-// applyOrders fixes what a problem stores in each half-hour of an operator's dispatch to what the dispatch asks for.
-func (s *homeAhead) applyOrders(p *battery.ModeProblem) {
+// applyDispatches fixes the stored energy of a problem in each half-hour of an operator's
+// dispatch to what the dispatch requests.
+func (s *batteryInputs) applyDispatches(p *battery.ModeProblem) {
 	if s.orders == nil {
 		return
 	}
@@ -139,21 +142,22 @@ func (s *homeAhead) applyOrders(p *battery.ModeProblem) {
 	}
 
 	for i, o := range s.orders[:n] {
-		if o.given {
-			p.Ordered[i] = orderedMove(o.power)
+		if o.isSet {
+			p.Ordered[i] = dispatchMove(o.power)
 			p.Allowed[i] = battery.Modes(battery.ModeLock)
 		}
 	}
 }
 
-// ordered reports whether an operator's dispatch asks for something in a half-hour of the situation.
-func (s *homeAhead) ordered(i int) bool {
-	return s.orders != nil && s.orders[i].given
+// isDispatched reports whether an operator's dispatch applies in a half-hour, by its index.
+func (s *batteryInputs) isDispatched(i int) bool {
+	return s.orders != nil && s.orders[i].isSet
 }
 
-// followOrders has spans of a plan say what a battery does that follows operators' dispatches. It returns when the newest of these
-// was issued, too; zero if there are none.
-func followOrders(
+// applyDispatchModes changes the spans of a plan to what a battery does that follows
+// operators' dispatches. It also returns when the newest of these was issued; zero if there
+// are none.
+func applyDispatchModes(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -166,7 +170,7 @@ func followOrders(
 	}
 
 	periods := periodsTo(flex.PeriodAt(spans[0].From), spans[len(spans)-1].To)
-	orders, err := ordersOf(ctx, tx, asset, plan, periods)
+	orders, err := dispatchesOf(ctx, tx, asset, plan, periods)
 	if err != nil || orders == nil {
 		return spans, issued, err
 	}
@@ -175,7 +179,7 @@ func followOrders(
 	for _, s := range spans {
 		for _, p := range periodsTo(flex.PeriodAt(s.From), s.To) {
 			mode := s.Mode
-			if o := orders[p.Sub(periods[0])]; o.given {
+			if o := orders[p.Sub(periods[0])]; o.isSet {
 				mode = o.mode()
 				issued = flex.Later(issued, o.issuedAt)
 			}
@@ -187,7 +191,7 @@ func followOrders(
 	return followed, issued, nil
 }
 
-// addMode continues with a half-hour in a mode.
+// addMode appends a half-hour in a mode.
 func addMode(
 	spans []ModeSpan,
 	p flex.Period,
@@ -202,8 +206,9 @@ func addMode(
 	return append(spans, ModeSpan{p.Span(), mode})
 }
 
-// movedByOrders is how far orders moved what is stored in half-hours of a plan, as it counted on them; nil if there were none.
-func movedByOrders(
+// dispatchedMoves returns the changes of the stored energy by dispatches in half-hours of a
+// plan, as the plan assumed them; nil if there were none.
+func dispatchedMoves(
 	p *store.BatteryPlan,
 	periods []flex.Period,
 	modes []battery.Mode,
@@ -222,16 +227,17 @@ func movedByOrders(
 		if moved == nil {
 			moved = make([]int, len(periods))
 		}
-		moved[i] = orderedMove(p.Powers[n])
+		moved[i] = dispatchMove(p.Powers[n])
 	}
 
 	return moved
 }
 
-// stepsOf returns the half-hours in which orders have a battery draw, and those in which they have it give: at full power, as
-// an order may be for a part of its half-hour. A half-hour may be in both.
+// stepsOf returns the half-hours in which dispatches have a battery draw, and those in which
+// they have it discharge. They are at full power, as a dispatch may apply to a part of its
+// half-hour. A half-hour may be in both.
 func stepsOf(
-	orders []order,
+	orders []dispatchedPeriod,
 	periods []flex.Period,
 	power flex.Watts,
 ) ([]flex.Step, []flex.Step) {
@@ -252,20 +258,21 @@ func stepsOf(
 	return draw, give
 }
 
-// together adds up the orders of several batteries that are planned as one in n half-hours; nil if there are none. In a half-hour
-// in which one of them has an order the others do nothing.
-func together(n int, all ...[]order) []order {
-	var sum []order
+// sumDispatches adds up the dispatches of several batteries that are planned as one in n
+// half-hours; nil if there are none. In a half-hour with a dispatch for one of them, the
+// others do nothing.
+func sumDispatches(n int, all ...[]dispatchedPeriod) []dispatchedPeriod {
+	var sum []dispatchedPeriod
 	for _, orders := range all {
 		if orders == nil {
 			continue
 		}
 		if sum == nil {
-			sum = make([]order, n)
+			sum = make([]dispatchedPeriod, n)
 		}
 
 		for i, o := range orders[:min(n, len(orders))] {
-			sum[i].given = sum[i].given || o.given
+			sum[i].isSet = sum[i].isSet || o.isSet
 			sum[i].draws = sum[i].draws || o.draws
 			sum[i].discharges = sum[i].discharges || o.discharges
 			sum[i].power += o.power

@@ -14,8 +14,8 @@ import (
 	"flexd/internal/tariff"
 )
 
-// ratings is what a kWh costs and earns in each period, in pence, and what one is worth that
-// is left at the end.
+// ratings is what a kWh costs and earns in each period, in pence, and the value of one that is
+// left at the end.
 type ratings struct {
 	buy      []float64
 	sell     []float64
@@ -25,9 +25,9 @@ type ratings struct {
 	fixed []Input
 }
 
-// periodRates prices the periods: by the market under a dynamic tariff, as far as its prices are
-// known; else by the rates of the cheap and the dear hours, and the dear rate throughout
-// if no cheap hours were given or the tariff has a single rate.
+// periodRates returns the prices of the periods: those of the market under a dynamic tariff,
+// as far as they are known; else the rates of the off-peak and peak hours, and the peak rate
+// throughout if there are no off-peak hours or the tariff has a single rate.
 func periodRates(
 	ctx context.Context,
 	tx *store.Tx,
@@ -55,7 +55,8 @@ func dynamic(b *store.Battery) bool {
 	return own || t.Type == flex.DynamicTariff
 }
 
-// marketRatesOf prices the periods by the market; false under a tariff that is not dynamic, and where no price is known.
+// marketRatesOf returns the market prices of the periods; false if the tariff is not dynamic,
+// or no price is known.
 func marketRatesOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -95,8 +96,8 @@ func marketRatesOf(
 	return r, true, nil
 }
 
-// fixedRates prices the periods by the rates of the cheap and the dear hours, whatever the
-// market does. What a battery would do at these is what it would do without the market.
+// fixedRates returns the off-peak and peak rates of the periods, regardless of the market.
+// What a battery does at these rates is what it would do without the market.
 func fixedRates(
 	b *store.Battery,
 	s flex.OrgSettings,
@@ -114,7 +115,7 @@ func fixedRates(
 	cheap := r.rate("off_peak_p_per_kwh", given.OffPeak, s.Rates.OffPeak, DefaultOffPeakRate)
 	export := r.rate("export_p_per_kwh", given.Export, s.Rates.Export, DefaultExportRate)
 	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
-	one := oneRate(t)
+	one := hasOneRate(t)
 
 	for i, p := range periods {
 		part := 0.0
@@ -131,9 +132,10 @@ func fixedRates(
 	return r
 }
 
-// oneRate reports whether a tariff costs the same at all hours. The whole day is off-peak by it, as no hour is dearer than another, but
-// that says nothing of a cheap rate.
-func oneRate(t flex.Tariff) bool {
+// hasOneRate reports whether a tariff has the same rate at all hours. All of the day is
+// off-peak then, as no hour costs more than another, but that does not make the off-peak rate
+// apply.
+func hasOneRate(t flex.Tariff) bool {
 	if t.Type != flex.SingleRate && t.Type != flex.DynamicTariff {
 		return false
 	}
@@ -143,10 +145,10 @@ func oneRate(t flex.Tariff) bool {
 	return err == nil && w.String() == wholeDay
 }
 
-// wholeDay is how the hours of a whole day are written.
+// wholeDay is the notation for the hours of a whole day.
 const wholeDay = "00:00-24:00"
 
-// cheapPart is the part of a half-hour that lies in the cheap hours of a tariff.
+// cheapPart returns the fraction of a half-hour that is in the off-peak hours of a tariff.
 func cheapPart(t flex.Tariff, p flex.Period) float64 {
 	part := 0.0
 	offPeak, _ := tariff.OffPeak(t, p.Span())
@@ -157,8 +159,8 @@ func cheapPart(t flex.Tariff, p flex.Period) float64 {
 	return part
 }
 
-// marketRates turns market prices into pence per kWh. A price that is missing between two
-// that are known is taken to be their mean over all.
+// marketRates converts market prices to pence per kWh. A missing price between known ones is
+// replaced by the mean of all.
 func marketRates(ps []flex.PricedPeriod) []float64 {
 	sum, known := 0.0, 0.0
 	for _, p := range ps {
@@ -179,7 +181,8 @@ func marketRates(ps []flex.PricedPeriod) []float64 {
 	return rates
 }
 
-// rate is a rate of a fixed tariff: the site's, else the organisation's, else what is assumed. It is noted which.
+// rate returns a rate of a fixed tariff, and records its origin: the site's, or else the
+// organisation's, or else the assumed one.
 func (r *ratings) rate(
 	name string,
 	site *float64,
@@ -205,7 +208,7 @@ func (r *ratings) rate(
 	return rate
 }
 
-// exportAt has what is exported earn the rate that was given for it, if one was.
+// exportAt sets the export rate, if one was given.
 func (r *ratings) exportAt(rate *float64) {
 	if rate == nil {
 		return
@@ -218,8 +221,9 @@ func (r *ratings) exportAt(rate *float64) {
 	}
 }
 
-// forecast sees to it that the plan has a guess of load and roof that reaches the last period.
-// It is made again each day, at its first plan, and when somebody says what the roof will give.
+// forecast ensures that the plan has a forecast of load and solar generation that reaches the
+// last period. It is made again at the first plan of each day, and when a client sets a solar
+// forecast.
 func (s *Service) forecast(
 	ctx context.Context,
 	tx *store.Tx,
@@ -231,8 +235,9 @@ func (s *Service) forecast(
 	if err != nil {
 		return err
 	}
-	// A forecast that reaches far enough holds until the roof's is given again. One that was given at the instant of the plan
-	// may have come after it: a clock that does not go gives both the same.
+	// A forecast that reaches far enough is valid until another solar forecast is set. One
+	// that was set at the instant of the plan may be later than it: both instants are the same
+	// under a clock that does not run.
 	current := next.Forecast != "" && said.GivenAt.Before(b.Plan.PlannedAt)
 	day := flex.DayAt(tx.Now())
 	first := flex.PeriodAt(day.Start())
@@ -243,22 +248,22 @@ func (s *Service) forecast(
 		return nil
 	}
 
-	past, err := readAccount(ctx, tx, b.Asset.SiteID, day)
+	past, err := readSiteAccount(ctx, tx, b.Asset.SiteID, day)
 	if err != nil {
 		return fmt.Errorf("read what was metered: %w", err)
 	}
 
-	next.Read = past.read
+	next.Read = past.boundaryReadings
 	periods := periodsTo(first, last.End())
 	draws, _ := forecast.Load(past.load(), periods, settle.Working)
-	generates, _ := solar(said, past.roofAhead(tx.Now()), periods)
-	next.ForecastFrom, next.Forecast = first, forecastText(draws, generates)
+	generates, _ := expectedSolar(said, past.roofAhead(tx.Now()), periods)
+	next.ForecastFrom, next.Forecast = first, formatForecast(draws, generates)
 
 	return nil
 }
 
-// forecastText writes a guess, as guessed reads it.
-func forecastText(draws, generated []flex.WattHours) string {
+// formatForecast formats a forecast in the form that guessed parses.
+func formatForecast(draws, generated []flex.WattHours) string {
 	words := make([]string, len(draws))
 	for i := range draws {
 		words[i] = fmt.Sprintf("%d/%d", draws[i], generated[i])
@@ -267,10 +272,10 @@ func forecastText(draws, generated []flex.WattHours) string {
 	return strings.Join(words, " ")
 }
 
-// guessed reads the guess for periods that follow each other; where there is none it is that of a home of
-// which nothing is known. It goes through the text without a list of its words: a battery that asks for its
-// schedule has it read once for each of its steps.
-func guessed(
+// parseForecast parses the forecast of consecutive periods; without one it is that of an
+// average home. It reads the text without splitting it into a list, because a request for a
+// battery's schedule parses it once for each step.
+func parseForecast(
 	p *store.BatteryPlan,
 	periods []flex.Period,
 ) (load, roof []flex.WattHours) {

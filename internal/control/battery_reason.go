@@ -12,16 +12,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// BatteryCause is why a battery does what it does in a half-hour.
+// BatteryCause is the cause of a battery's mode in a half-hour.
 type BatteryCause uint8
 
 // The causes.
 const (
 	BatteryGainsNothing  BatteryCause = iota
-	BatteryOrdered                    // a dispatch takes the plan's place
-	BatteryBuys                       // cheap enough to store for later
-	BatterySells                      // worth more now than later
-	BatteryCovers                     // covers the home
+	BatteryOrdered                    // a dispatch replaces the plan
+	BatteryBuys                       // the price is low enough to store energy for later
+	BatterySells                      // energy is worth more now than later
+	BatteryCovers                     // supplies the home
 	BatteryWaitsForOther              // for the car or the main fuse, by Waits and Until
 	BatteryWaitsForCap
 	BatteryKeepsReserve // it is down to its reserve
@@ -30,37 +30,39 @@ const (
 	BatteryKeepsPastEnd // nothing is planned to use it, and using it now would save less than it is worth in the end
 )
 
-// BatteryReason is why a battery does what it does in a half-hour: pence per kWh are of buying, but for those of BatterySells.
+// BatteryReason explains a battery's mode in a half-hour. Prices are pence per kWh for buying,
+// except for BatterySells.
 type BatteryReason struct {
 	Mode  battery.Mode
 	Cause BatteryCause
 	Now   float64
-	// the dearest half-hour of those in which what is stored is planned to be used or sold, and what a kWh costs or earns then; zero for none
+	// the half-hour with the highest price in which the stored energy is planned to be used or
+	// sold, and that price; zero for none
 	Later      time.Time
 	LaterPence float64
-	Refill     float64 // of BatterySells: what a kWh costs later, at the cheapest
+	Refill     float64 // of BatterySells: the lowest later price of a kWh
 	Waits      Waits
 	Until      time.Time
 	Ordered    flex.Watts
 }
 
-// BatteryStretch is half-hours in a row in which a battery does the same for one reason.
+// BatteryStretch is a sequence of half-hours with the same mode and reason.
 type BatteryStretch struct {
 	flex.Span
 	BatteryReason
 	Stored flex.WattHours // at its end
 }
 
-// batteryUse is the half-hour in which a plan gives what is stored at the best price.
-type batteryUse struct {
+// bestUse is the half-hour in which a plan uses or sells stored energy at the best price.
+type bestUse struct {
 	at    time.Time
 	pence float64
 }
 
-// usesAfter are the best uses after each half-hour of the plan; the earliest of equals.
-func (w *BatteryWhy) usesAfter() []batteryUse {
-	uses := make([]batteryUse, len(w.Periods))
-	best := batteryUse{pence: math.Inf(-1)}
+// usesAfter returns the best use after each half-hour of the plan; the earliest of equal ones.
+func (w *BatteryWhy) usesAfter() []bestUse {
+	uses := make([]bestUse, len(w.Periods))
+	best := bestUse{pence: math.Inf(-1)}
 
 	for i := len(w.Periods) - 1; i >= 0; i-- {
 		uses[i] = best
@@ -74,14 +76,14 @@ func (w *BatteryWhy) usesAfter() []batteryUse {
 			pence = max(p.Buy, p.Sell)
 		}
 		if pence >= best.pence {
-			best = batteryUse{p.Start(), pence}
+			best = bestUse{p.Start(), pence}
 		}
 	}
 
 	return uses
 }
 
-// storedBefore is what is stored at the start of a half-hour of the plan.
+// storedBefore returns the energy stored at the start of a half-hour of the plan.
 func (w *BatteryWhy) storedBefore(i int) flex.WattHours {
 	if i == 0 {
 		return w.Stored
@@ -89,7 +91,7 @@ func (w *BatteryWhy) storedBefore(i int) flex.WattHours {
 	return w.Periods[i-1].Stored
 }
 
-// Reasons says of each half-hour why the battery does what it does.
+// Reasons explains the mode of each half-hour.
 func (w *BatteryWhy) Reasons() []BatteryReason {
 	device := home.Battery{Power: w.Power, Capacity: w.Capacity}
 	reserve, _ := device.Usable()
@@ -123,7 +125,8 @@ func (w *BatteryWhy) Reasons() []BatteryReason {
 	return reasons
 }
 
-// rests reports whether a battery that is down to its reserve keeps that for this reason: it has nothing to store either.
+// rests reports whether a battery at its reserve is idle for this reason: it has nothing to
+// store either.
 func (c BatteryCause) rests(p *BatteryPeriod) bool {
 	idle := []BatteryCause{
 		BatteryGainsNothing,
@@ -136,10 +139,11 @@ func (c BatteryCause) rests(p *BatteryPeriod) bool {
 	return p.Load > p.Roof && slices.Contains(idle, c)
 }
 
-// priceRange is the lowest and the highest of prices; of none the lowest is above the highest.
+// priceRange is the lowest and the highest of some prices; without any, the lowest is above
+// the highest.
 type priceRange struct{ least, most float64 }
 
-// pricesAfter are the prices of buying after each half-hour.
+// pricesAfter returns the range of buying prices after each half-hour.
 func pricesAfter(periods []BatteryPeriod) []priceRange {
 	after := make([]priceRange, len(periods))
 	all := priceRange{math.Inf(1), math.Inf(-1)}
@@ -152,9 +156,9 @@ func pricesAfter(periods []BatteryPeriod) []priceRange {
 	return after
 }
 
-// cause is the cause of a half-hour's mode, by the best use of what is stored after it, and the highest price after it. A battery that would
-// not charge anyway waits for no cap.
-func (p *BatteryPeriod) cause(use batteryUse, dearest float64) BatteryCause {
+// cause returns the cause of a half-hour's mode, from the best later use of stored energy and
+// the highest later price. A battery that would not charge anyway does not wait for a cap.
+func (p *BatteryPeriod) cause(use bestUse, dearest float64) BatteryCause {
 	switch {
 	case p.Ordered != nil:
 		return BatteryOrdered
@@ -180,7 +184,8 @@ func (p *BatteryPeriod) cause(use batteryUse, dearest float64) BatteryCause {
 	return BatteryGainsNothing
 }
 
-// Stretches joins the half-hours of a plan in which the battery does the same for one reason. The reason is that of the first.
+// Stretches joins consecutive half-hours with the same mode and reason. The reason is that of
+// the first.
 func (w *BatteryWhy) Stretches() []BatteryStretch {
 	var all []BatteryStretch
 	for i, r := range w.Reasons() {
@@ -196,7 +201,7 @@ func (w *BatteryWhy) Stretches() []BatteryStretch {
 	return all
 }
 
-// goesOn reports whether a half-hour that follows is of the same mode and reason.
+// goesOn reports whether the next half-hour has the same mode and reason.
 func (s *BatteryStretch) goesOn(r *BatteryReason) bool {
 	of := &s.BatteryReason
 	same := of.Cause == r.Cause && of.Ordered == r.Ordered
@@ -210,7 +215,7 @@ func (s *BatteryStretch) goesOn(r *BatteryReason) bool {
 	return same && of.Mode == r.Mode
 }
 
-// perKWh writes a price.
+// perKWh formats a price.
 func perKWh(pence float64) string {
 	return strconv.FormatFloat(math.Round(10*pence)/10, 'f', -1, 64) + " p"
 }
@@ -223,7 +228,7 @@ func (r *BatteryReason) itText() string {
 	return "it " + r.Text()
 }
 
-// Text says a reason in words.
+// Text describes the reason.
 func (r *BatteryReason) Text() string {
 	later := ""
 	if !r.Later.IsZero() {

@@ -10,24 +10,26 @@ import (
 	"flexd/internal/store"
 )
 
-// ownSent is what a battery was sent for a half-hour by its own plan, or by an instruction.
-type ownSent struct {
-	ordered bool       // a dispatch of it is followed, or still to be accepted
-	power   flex.Watts // that the newest of these asks for
+// ownDispatch is what a battery was sent for a half-hour by its own plan, or by an
+// instruction.
+type ownDispatch struct {
+	isSet   bool       // a dispatch is followed, or not yet answered
+	power   flex.Watts // of the newest of these
 	refused bool       // a newer one is not followed
 }
 
-// mode is what a battery does by the dispatch that is in force; without one it covers the home and stores its surplus.
-func (o ownSent) mode() battery.Mode {
-	if !o.ordered {
+// mode returns what a battery does by the dispatch in force; without one it is in SELF_USE.
+func (o ownDispatch) mode() battery.Mode {
+	if !o.isSet {
 		return battery.ModeSelfUse
 	}
 
-	return order{power: o.power}.mode()
+	return dispatchedPeriod{power: o.power}.mode()
 }
 
-// readSent reads which half-hours ahead a battery was sent something for. It is read after all that the transaction itself takes back.
-func (s *homeAhead) readSent(
+// readOwnDispatches reads what a battery was sent for future half-hours. It must be called
+// after everything that the transaction itself withdraws.
+func (s *batteryInputs) readOwnDispatches(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -44,11 +46,11 @@ func (s *homeAhead) readSent(
 		return fmt.Errorf("read what a battery was sent: %w", err)
 	}
 
-	s.sent = make([]ownSent, len(s.periods))
+	s.ownDispatches = make([]ownDispatch, len(s.periods))
 	for i, p := range s.periods {
 		for _, o := range orders {
 			if !o.Meet(p.Span()).Empty() {
-				s.sent[i].add(&o)
+				s.ownDispatches[i].add(&o)
 			}
 		}
 	}
@@ -56,42 +58,45 @@ func (s *homeAhead) readSent(
 	return nil
 }
 
-// add counts a dispatch that is newer than all before.
-func (o *ownSent) add(newer *store.BatteryOrder) {
+// add takes a dispatch into account that is newer than all before.
+func (o *ownDispatch) add(newer *store.BatteryOrder) {
 	if newer.NotFollowed {
 		o.refused = true
 		return
 	}
 
-	*o = ownSent{ordered: true, power: newer.Power}
+	*o = ownDispatch{isSet: true, power: newer.Power}
 }
 
 // isRefused reports whether a battery does not follow what it was sent for a half-hour.
-func (s *homeAhead) isRefused(i int) bool { return s.sent != nil && s.sent[i].refused }
+func (s *batteryInputs) isRefused(i int) bool {
+	return s.ownDispatches != nil && s.ownDispatches[i].refused
+}
 
-// isFixed reports whether a plan may no longer change a half-hour: something was sent for it, it has begun, or somebody else decides.
-// Where nothing was sent the battery goes by the newest plan.
-func (s *homeAhead) isFixed(plan *store.BatteryPlan, i int) bool {
+// isFixed reports whether a plan may no longer change a half-hour: something was sent for it,
+// it has begun, or a dispatch or instruction decides. A battery to which nothing was sent
+// follows the newest plan.
+func (s *batteryInputs) isFixed(plan *store.BatteryPlan, i int) bool {
 	if !s.periods[i].Start().Before(plan.DispatchedTo) {
 		return false
 	}
 
-	unsent := s.sent != nil && s.sent[i] == ownSent{}
-	others := s.ordered(i) || s.kept != nil && s.kept[i]
+	unsent := s.ownDispatches != nil && s.ownDispatches[i] == ownDispatch{}
+	others := s.isDispatched(i) || s.fixed != nil && s.fixed[i]
 
 	return !unsent || others || i == 0
 }
 
-// sentMode is the mode of a half-hour that is fixed, of which the plan says another one: what was refused is not done, and what was
-// reported as followed after all is.
-func (s *homeAhead) sentMode(i int, planned battery.Mode) battery.Mode {
-	if s.sent == nil {
+// sentMode returns the mode of a fixed half-hour if it differs from the planned one: a refused
+// dispatch is not followed, and one that was reported as followed afterwards is.
+func (s *batteryInputs) sentMode(i int, planned battery.Mode) battery.Mode {
+	if s.ownDispatches == nil {
 		return planned
 	}
 
-	o := s.sent[i]
+	o := s.ownDispatches[i]
 	moves := planned != battery.ModeSelfUse && planned != battery.ModeFeedIn
-	if o.refused || o.ordered && !moves {
+	if o.refused || o.isSet && !moves {
 		return o.mode()
 	}
 
@@ -99,20 +104,20 @@ func (s *homeAhead) sentMode(i int, planned battery.Mode) battery.Mode {
 }
 
 // fixedModes returns the modes of the half-hours that are fixed, by their index.
-func (s *homeAhead) fixedModes(old *store.BatteryPlan) map[int]battery.Mode {
+func (s *batteryInputs) fixedModes(old *store.BatteryPlan) map[int]battery.Mode {
 	fixed := map[int]battery.Mode{}
 	for i := range s.periods {
 		if !s.isFixed(old, i) {
 			continue
 		}
 
-		m, ok := s.restedAt(old, i)
+		m, ok := s.modeBeforeLock(old, i)
 		if !ok {
 			break
 		}
 
 		m = s.sentMode(i, m)
-		if s.ordered(i) || s.rests(i, m) {
+		if s.isDispatched(i) || s.lockForCars(i, m) {
 			m = battery.ModeLock
 		}
 		fixed[i] = m
@@ -121,8 +126,9 @@ func (s *homeAhead) fixedModes(old *store.BatteryPlan) map[int]battery.Mode {
 	return fixed
 }
 
-// fix has a problem that begins with one of the half-hours keep to the modes that are fixed from there on.
-func fix(
+// fixModes restricts a problem, whose first half-hour is given by its index, to the fixed
+// modes.
+func fixModes(
 	p *battery.ModeProblem,
 	first int,
 	fixed map[int]battery.Mode,

@@ -17,43 +17,49 @@ import (
 
 // Several batteries of a site.
 //
-// What one of them covers or stores is not there for another. So each is planned beside what the others are planned to move, and
-// those of a site are planned in one transaction, the one that lasts longest at full power first. A first pass, in which each
-// regards only those before it, is followed by passes in which each regards all others. The pass by which the home pays least
-// is put in force, so that unequal batteries do not keep a plan that only no single one of them can improve. The passes depend on
-// nothing of earlier plans but what was sent: where nothing has changed, the same plans result.
+// The load that one of them covers, and the surplus that it stores, is not available to
+// another. So each is planned with what the others are planned to do, and those of a site are
+// planned in one transaction, the one that lasts longest at full power first. In a first pass
+// each takes only those before it into account, and in the following passes all others. The
+// pass with the lowest cost for the home is put in force, because passes can end in a plan
+// that no single battery can improve on its own. The passes depend on earlier plans only by
+// what was already sent: if nothing has changed, the same plans result.
 
 const (
-	// sitePasses is the most passes in which the batteries of a site are planned.
+	// sitePasses is the greatest number of passes in which the batteries of a site are
+	// planned.
 	sitePasses = 4
 	// siteMinSaving is what a later pass must save to be put in force, in pence.
 	siteMinSaving = 0.01
-	// roundedBeside is how far rounding may leave what a battery covers or stores from what the home draws, in watt-hours.
-	roundedBeside = 2
-	// intoBattery is what a pass counts for each kWh that one battery gives while another one draws, in pence.
-	intoBattery = 100
+	// roundingTolerance is by how many watt-hours, due to rounding, what a battery covers or
+	// stores may differ from what the home draws.
+	roundingTolerance = 2
+	// exchangePenalty is the cost that a pass counts for each kWh that one battery discharges
+	// while another one charges, in pence.
+	exchangePenalty = 100
 )
 
-// siteBattery is a battery that is planned with the others of its site, and is locked.
+// siteBattery is a locked battery that is planned with the others of its site.
 type siteBattery struct {
 	*store.Battery
 	device home.Battery
-	next   store.BatteryPlan // with the guess that it is made of
-	ahead  homeAhead
+	next   store.BatteryPlan // with the forecast that it is made with
+	ahead  batteryInputs
 	powers []flex.Watts // by the last pass, from the first half-hour of ahead on
 }
 
-// expectedBeside is what another battery of a site is expected to move, from a half-hour on.
-type expectedBeside struct {
+// expectedPowers is what another battery of a site is expected to do, from a half-hour on.
+type expectedPowers struct {
 	id      flex.AssetID
 	first   flex.Period
 	powers  []flex.Watts
 	without []flex.Watts // by a plan at fixed rates, without dispatches
 }
 
-// lockBeside locks a battery and the others of its site that are planned, in the order of their ids. The list is empty if the battery
-// was deleted since it was found. Another one whose record cannot be read is left out: the meter counts it.
-func lockBeside(
+// lockWithOthers locks a battery and the other planned batteries of its site, in the order of
+// their ids. The list is empty if the battery was deleted since it was found. Another one whose
+// record cannot be read is left out: the meter counts it.
+func lockWithOthers(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -101,12 +107,13 @@ func lockBeside(
 	return own, all, nil
 }
 
-// planTogether plans batteries of a site that are locked. One that is alone, or of which too little is known, is planned by itself.
+// planTogether plans locked batteries of a site. A battery that has no others, or of which too
+// little is known, is planned on its own.
 func (s *Service) planTogether(
 	ctx context.Context,
 	tx *store.Tx,
 	all []*siteBattery,
-	kept *capsKept,
+	kept *headroomCache,
 ) error {
 	var joint []*siteBattery
 	for _, b := range all {
@@ -135,10 +142,10 @@ func (s *Service) planJointly(
 	ctx context.Context,
 	tx *store.Tx,
 	all []*siteBattery,
-	kept *capsKept,
+	kept *headroomCache,
 ) error {
 	slices.SortStableFunc(all, func(a, b *siteBattery) int {
-		return cmp.Compare(b.lasts(), a.lasts())
+		return cmp.Compare(b.hoursAtFullPower(), a.hoursAtFullPower())
 	})
 
 	for _, b := range all {
@@ -149,12 +156,12 @@ func (s *Service) planJointly(
 
 	before := bestPass(all)
 	for i, b := range all {
-		var later []expectedBeside
+		var later []expectedPowers
 		for k, o := range all[i+1:] {
 			later = append(later, o.expected(before[i+1+k]))
 		}
 
-		if err := s.planBeside(ctx, tx, b, later, kept); err != nil {
+		if err := s.planWithOthers(ctx, tx, b, later, kept); err != nil {
 			return err
 		}
 	}
@@ -162,26 +169,26 @@ func (s *Service) planJointly(
 	return nil
 }
 
-// lasts is how many hours a battery lasts at full power.
-func (b *siteBattery) lasts() float64 {
+// hoursAtFullPower returns how many hours a battery can discharge at full power.
+func (b *siteBattery) hoursAtFullPower() float64 {
 	return float64(b.device.Capacity) / float64(b.device.Power)
 }
 
-// readJoint reads what a battery is planned on in all passes.
+// readJoint reads the inputs of a battery's plan for all passes.
 func (s *Service) readJoint(
 	ctx context.Context,
 	tx *store.Tx,
 	b *siteBattery,
 ) error {
 	var err error
-	b.next, err = s.readGuess(ctx, tx, b.Battery)
+	b.next, err = s.readForecast(ctx, tx, b.Battery)
 	if err != nil {
 		return err
 	}
 
 	next := b.next
 	now := flex.PeriodAt(tx.Now())
-	b.ahead, err = s.situationOf(ctx, tx, b.Battery, &next, b.device, now, nil)
+	b.ahead, err = s.readBatteryInputs(ctx, tx, b.Battery, &next, b.device, now, nil)
 	if err != nil {
 		return err
 	}
@@ -190,11 +197,11 @@ func (s *Service) readJoint(
 		return err
 	}
 
-	return b.ahead.readSent(ctx, tx, b.Battery)
+	return b.ahead.readOwnDispatches(ctx, tx, b.Battery)
 }
 
-// bestPass plans batteries of a site in passes, in their order, until nothing changes. It returns the powers before the best of
-// these: by what each regards of those after it, that pass can be made again.
+// bestPass plans batteries of a site in passes, in their order, until nothing changes. It
+// returns the powers from before the best pass, from which that pass can be repeated.
 func bestPass(all []*siteBattery) [][]flex.Watts {
 	var best [][]flex.Watts
 	least := math.Inf(1)
@@ -216,17 +223,18 @@ func bestPass(all []*siteBattery) [][]flex.Watts {
 	return best
 }
 
-// planPass plans each battery beside what the others are now planned to do. It reports whether that changed anything.
+// planPass plans each battery with what the others are now planned to do, and reports whether
+// that changed anything.
 func planPass(all []*siteBattery) bool {
 	changed := false
 	for _, b := range all {
 		for _, o := range all {
 			if o != b {
-				b.ahead.meter.expect(o.expected(o.powers))
+				b.ahead.meter.setExpected(o.expected(o.powers))
 			}
 		}
 
-		b.ahead.regardOthers(false)
+		b.ahead.includeOtherBatteries(false)
 		_, powers, err := planModes(&b.Plan, b.device, b.ahead)
 		if err != nil {
 			powers = nil // no plan of it is put in force: others do not count on it
@@ -239,38 +247,39 @@ func planPass(all []*siteBattery) bool {
 	return changed
 }
 
-// expected is what others of the site expect of a battery by powers from now on.
-func (b *siteBattery) expected(powers []flex.Watts) expectedBeside {
-	e := expectedBeside{id: b.Asset.ID}
+// expected returns what the other batteries of the site expect of a battery with some powers.
+func (b *siteBattery) expected(powers []flex.Watts) expectedPowers {
+	e := expectedPowers{id: b.Asset.ID}
 	if powers != nil {
 		e.first = b.ahead.periods[0]
-		e.powers = b.ahead.countedOn(e.first, powers, &b.Plan)
+		e.powers = b.ahead.reliablePowers(e.first, powers, &b.Plan)
 	}
 
 	return e
 }
 
-// siteCost is what a home pays with its batteries as they are planned, in pence, with their wear and less the worth of what is left in
-// them. All is at the rates of the first one. What one discharges into another counts beside that.
+// siteCost is what a home pays with its batteries as planned, in pence, with wear and less the
+// value of the energy left in them, by the rates of the first one. Energy that one discharges
+// into another has an additional cost.
 func siteCost(all []*siteBattery) float64 {
 	pence := 0.0
 	s := &all[0].ahead
 	for i := range s.periods {
 		net := float64(s.load[i] - s.roof[i] + s.cars[i])
-		drawn, given := 0.0, 0.0
+		drawn, discharged := 0.0, 0.0
 		for _, b := range all {
 			if i < len(b.powers) {
 				drawn += float64(max(0, b.powers[i])) / 2
-				given += float64(max(0, -b.powers[i])) / 2
+				discharged += float64(max(0, -b.powers[i])) / 2
 			}
 		}
 
-		net += drawn - given
+		net += drawn - discharged
 		rate := s.rates.buy[i]
 		if net < 0 {
 			rate = s.rates.sell[i]
 		}
-		pence += (net*rate + min(drawn, given)*intoBattery) / 1000
+		pence += (net*rate + min(drawn, discharged)*exchangePenalty) / 1000
 	}
 
 	for _, b := range all {
@@ -288,35 +297,35 @@ func siteCost(all []*siteBattery) float64 {
 	return pence
 }
 
-// addExpected adds what another battery of the site is planned to move.
+// addExpected adds what another battery of the site is planned to do.
 func (m *meter) addExpected(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 ) error {
 	now := flex.PeriodAt(tx.Now())
-	s := homeAhead{periods: periodsTo(now, lastPlanned(tx).End())}
+	s := batteryInputs{periods: periodsTo(now, lastPlanned(tx).End())}
 	if err := s.readCalls(ctx, tx, b.Asset.ID); err != nil {
 		return err
 	}
-	if err := s.readSent(ctx, tx, b); err != nil {
+	if err := s.readOwnDispatches(ctx, tx, b); err != nil {
 		return err
 	}
 
-	m.others = append(m.others, expectedBeside{
+	m.others = append(m.others, expectedPowers{
 		id:      b.Asset.ID,
 		first:   now,
-		powers:  s.countedOn(b.Plan.StoredAt, b.Plan.Powers, &b.Plan),
-		without: s.countedOn(b.Plan.StoredAt, b.Plan.Without, &b.Plan),
+		powers:  s.reliablePowers(b.Plan.StoredAt, b.Plan.Powers, &b.Plan),
+		without: s.reliablePowers(b.Plan.StoredAt, b.Plan.Without, &b.Plan),
 	})
 
 	return nil
 }
 
-// countedOn is what of a battery's powers from a half-hour on others of its site count on: nothing where it does not follow what it
-// was sent. Where an instruction calls it, it is what the battery was to do without, so that they do not counter the
-// instruction.
-func (s *homeAhead) countedOn(
+// reliablePowers returns the part of a battery's powers that the others of its site may rely
+// on: none in half-hours in which it does not follow what it was sent. If an instruction calls
+// it, they are its powers without the instruction, so that the others do not counteract it.
+func (s *batteryInputs) reliablePowers(
 	first flex.Period,
 	powers []flex.Watts,
 	inForce *store.BatteryPlan,
@@ -329,17 +338,18 @@ func (s *homeAhead) countedOn(
 		}
 	}
 
-	return s.keepWithout(inForce, out)
+	return s.keepBaselines(inForce, out)
 }
 
-// expect replaces what another battery of the site is expected to move.
-func (m *meter) expect(e expectedBeside) {
-	same := func(o expectedBeside) bool { return o.id == e.id }
+// setExpected replaces what another battery of the site is expected to do.
+func (m *meter) setExpected(e expectedPowers) {
+	same := func(o expectedPowers) bool { return o.id == e.id }
 	m.others = append(slices.DeleteFunc(m.others, same), e)
 }
 
-// movedBeside is what the other batteries of the site are expected to draw in a half-hour; negative where they give.
-func (m *meter) movedBeside(p flex.Period, without bool) flex.WattHours {
+// otherBatteryEnergy returns the energy that the other batteries of the site are expected to
+// draw in a half-hour; negative if they discharge.
+func (m *meter) otherBatteryEnergy(p flex.Period, without bool) flex.WattHours {
 	var sum flex.Watts
 	for _, o := range m.others {
 		powers := o.powers
@@ -355,69 +365,71 @@ func (m *meter) movedBeside(p flex.Period, without bool) flex.WattHours {
 	return flex.WattHours(sum / 2)
 }
 
-// regardOthers has a battery planned beside what the other batteries of its site move, by their plans or by those without dispatches.
-// Where the home draws, what they give beyond that goes into the grid: no battery stores it.
-func (s *homeAhead) regardOthers(without bool) {
-	s.beside = nil
-	s.exported = nil
-	s.charges = nil
+// includeOtherBatteries includes what the other batteries of the site do in a battery's
+// inputs, by their plans or by those without dispatches. What they discharge beyond the home's
+// load goes into the grid: no battery stores it.
+func (s *batteryInputs) includeOtherBatteries(without bool) {
+	s.otherBatteries = nil
+	s.otherExport = nil
+	s.otherDraws = nil
 	if s.meter == nil || len(s.meter.others) == 0 {
 		return
 	}
 
-	s.beside = make([]flex.WattHours, len(s.periods))
-	s.exported = make([]flex.WattHours, len(s.periods))
-	s.charges = make([]bool, len(s.periods))
+	s.otherBatteries = make([]flex.WattHours, len(s.periods))
+	s.otherExport = make([]flex.WattHours, len(s.periods))
+	s.otherDraws = make([]bool, len(s.periods))
 	for i, p := range s.periods {
-		moved := s.meter.movedBeside(p, without)
+		moved := s.meter.otherBatteryEnergy(p, without)
 		net := s.load[i] - s.roof[i] + s.cars[i]
 
-		rounded := flex.WattHours(roundedBeside * len(s.meter.others))
+		rounded := flex.WattHours(roundingTolerance * len(s.meter.others))
 		if net > 0 && moved < -net {
-			s.exported[i] = -moved - net
+			s.otherExport[i] = -moved - net
 			moved = -net
 		} else if moved != 0 && max(moved+net, -moved-net) <= rounded {
 			moved = -net
 		}
 
-		s.beside[i] = moved
-		s.charges[i] = moved > rounded && moved+net > rounded
+		s.otherBatteries[i] = moved
+		s.otherDraws[i] = moved > rounded && moved+net > rounded
 	}
 }
 
-// restBeside has a battery give nothing in the half-hours in which another one draws from the grid: it would discharge into that one. What is
-// fixed from the first half-hour on stays.
-func (s *homeAhead) restBeside(
+// avoidMutualCharge has a battery not discharge in half-hours in which another one draws from
+// the grid, as it would discharge into that one. Fixed half-hours stay.
+func (s *batteryInputs) avoidMutualCharge(
 	p *battery.ModeProblem,
 	first int,
 	fixed map[int]battery.Mode,
 ) {
-	if s.beside == nil {
+	if s.otherBatteries == nil {
 		return
 	}
 
 	p.Allowed = slices.Clone(p.Allowed) // around has made it
 	for i := range s.periods {
 		_, settled := fixed[first+i]
-		if s.kept != nil && s.kept[i] {
+		if s.fixed != nil && s.fixed[i] {
 			settled = true
 		}
 
-		if s.charges[i] && !settled {
+		if s.otherDraws[i] && !settled {
 			p.Allowed[i] &= battery.Modes(battery.ModeCharge, battery.ModeLock)
 		}
 	}
 }
 
-// coverBeside has a battery cover the home in the place of LOCK where others are planned to cover it wholly: by the plan that moves
-// nothing, and if another one fails it serves the load.
-func (s *homeAhead) coverBeside(p *battery.ModeProblem, modes []battery.Mode) {
-	if s.beside == nil {
+// coverInsteadOfLock replaces LOCK by a mode that covers the home where others are planned to
+// cover it wholly. By the plan that moves nothing, and the battery supplies the load if
+// another one fails.
+func (s *batteryInputs) coverInsteadOfLock(p *battery.ModeProblem, modes []battery.Mode) {
+	if s.otherBatteries == nil {
 		return
 	}
 
 	for i, m := range modes {
-		served := s.beside[i] < 0 && p.Load[i] == p.PV[i]
+		served := s.otherBatteries[i] < 0 && p.Load[i] == p.PV[i]
 		may := p.Allowed == nil || p.Allowed[i].Has(battery.ModeSelfUse)
 		if served && may && m == battery.ModeLock {
 			modes[i] = battery.ModeSelfUse
@@ -425,9 +437,10 @@ func (s *homeAhead) coverBeside(p *battery.ModeProblem, modes []battery.Mode) {
 	}
 }
 
-// coversBeside says of past half-hours what a battery with others at its site was planned to cover and to store: its load and roof as
-// its own plan counted them. Where the plan says nothing, they stay.
-func coversBeside(
+// coveredShare returns what a battery with others at its site was planned to cover and to
+// store in past half-hours: load and solar generation as its own plan counted them. They stay
+// where the plan has nothing.
+func coveredShare(
 	p *store.BatteryPlan,
 	past []flex.Period,
 	load, roof []flex.WattHours,
@@ -441,14 +454,14 @@ func coversBeside(
 	}
 }
 
-// hasBeside reports whether there are other batteries at a battery's site.
-func hasBeside(ctx context.Context, tx *store.Tx, b *store.Battery) (bool, error) {
+// hasOtherBatteries reports whether there are other batteries at a battery's site.
+func hasOtherBatteries(ctx context.Context, tx *store.Tx, b *store.Battery) (bool, error) {
 	ids, err := batteriesAt(ctx, tx, b.Asset.SiteID)
 
 	return len(ids) > 1, err
 }
 
-// powersOf returns the power of each half-hour from what the battery holds after each, and at
+// powersOf returns the power of each half-hour from the stored energy after each, and at
 // first.
 func powersOf(levels []int, at int) []flex.Watts {
 	powers := make([]flex.Watts, len(levels))
@@ -474,8 +487,9 @@ func periodsTo(from flex.Period, to time.Time) []flex.Period {
 	return ps
 }
 
-// addJoint notes the batteries that were planned with the last one, and returns how many of them are new.
-func (run *batteryRun) addJoint(planned map[flex.AssetID]bool) int {
+// addJoint adds the batteries that were planned with the last one, and returns how many of
+// them are new.
+func (run *plannerRun) addJoint(planned map[flex.AssetID]bool) int {
 	n := 0
 	for _, other := range run.joint {
 		if !planned[other] {
@@ -487,8 +501,8 @@ func (run *batteryRun) addJoint(planned map[flex.AssetID]bool) int {
 	return n
 }
 
-// find looks for batteries by a query, at most a number of them.
-func (run *batteryRun) find(
+// find reads batteries by a query, at most a number of them.
+func (run *plannerRun) find(
 	ctx context.Context,
 	org flex.OrgID,
 	most int,
@@ -504,38 +518,40 @@ func (run *batteryRun) find(
 	return found, err
 }
 
-// bind has a problem keep to what instructions call the battery for, to what is fixed from the first half-hour on, and to what the
-// others of its site charge.
-func (s *homeAhead) bind(
+// bindProblem adds to a problem the modes of instructions, those that are fixed from the first
+// half-hour on, and the charging of the site's other batteries.
+func (s *batteryInputs) bindProblem(
 	p *battery.ModeProblem,
 	old *store.BatteryPlan,
 	first int,
 	fixed map[int]battery.Mode,
 ) {
-	s.keep(p, old)
-	fix(p, first, fixed)
-	s.restBeside(p, first, fixed)
+	s.fixCalledModes(p, old)
+	fixModes(p, first, fixed)
+	s.avoidMutualCharge(p, first, fixed)
 }
 
-// guessedBeside is the load and the roof that a battery was planned on in past half-hours, with what others of its site did.
-func guessedBeside(
+// pastNetLoad returns the load and the solar generation that a battery was planned with in
+// past half-hours, with what the others of its site did.
+func pastNetLoad(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	past []flex.Period,
 ) ([]flex.WattHours, []flex.WattHours, error) {
-	load, roof := guessed(&b.Plan, past)
-	beside, err := hasBeside(ctx, tx, b)
-	if beside {
-		coversBeside(&b.Plan, past, load, roof)
+	load, roof := parseForecast(&b.Plan, past)
+	hasOthers, err := hasOtherBatteries(ctx, tx, b)
+	if hasOthers {
+		coveredShare(&b.Plan, past, load, roof)
 	}
 
 	return load, roof, err
 }
 
-// addOther adds another battery of the site. Only a battery regards what it is planned to move. Of one whose record cannot be read
-// nothing is expected, and it counts with its full power.
-func (m *meter) addOther(
+// addOtherBattery adds another battery of the site. What it is planned to do only concerns
+// batteries. Of one whose record cannot be read nothing is expected, and it counts with its
+// full power.
+func (m *meter) addOtherBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	own flex.AssetType,
@@ -562,9 +578,9 @@ func (m *meter) addUnread(
 	id flex.AssetID,
 ) error {
 	always, err := movesAlways(ctx, tx, id)
-	m.discharge = append(m.discharge, always)
-	always.waits = true
-	m.may = append(m.may, always)
+	m.batteryDischarges = append(m.batteryDischarges, always)
+	always.movable = true
+	m.possibleDraws = append(m.possibleDraws, always)
 
 	return err
 }
@@ -574,10 +590,10 @@ func movesAlways(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
-) (draws, error) {
+) (loadBound, error) {
 	asset, err := tx.Asset(ctx, id)
 	if err != nil {
-		return draws{}, fmt.Errorf("read a battery: %w", err)
+		return loadBound{}, fmt.Errorf("read a battery: %w", err)
 	}
 
 	b := store.Battery{Asset: asset}
@@ -587,7 +603,7 @@ func movesAlways(
 
 	d := alwaysUpTo(b.Power(), tx.Now())
 	d.power = b.Power()
-	d.wired = b.Wiring()
+	d.wiring = b.Wiring()
 
 	return d, err
 }

@@ -13,29 +13,29 @@ import (
 func TestBatteries_CountedOn(t *testing.T) {
 	first := flex.Period{}.Add(100)
 	plan := &store.BatteryPlan{StoredAt: first, Without: []flex.Watts{-1, -2, -3, -4}}
-	s := homeAhead{
-		periods: []flex.Period{first, first.Add(1), first.Add(2), first.Add(3), first.Add(4)},
-		sent:    []ownSent{{}, {ordered: true, refused: true}, {}, {}, {}},
-		kept:    []bool{false, false, true, false, false},
+	s := batteryInputs{
+		periods:       []flex.Period{first, first.Add(1), first.Add(2), first.Add(3), first.Add(4)},
+		ownDispatches: []ownDispatch{{}, {isSet: true, refused: true}, {}, {}, {}},
+		fixed:         []bool{false, false, true, false, false},
 	}
 
-	got := s.countedOn(first, []flex.Watts{100, 200, 300, 400}, plan)
+	got := s.reliablePowers(first, []flex.Watts{100, 200, 300, 400}, plan)
 	if want := []flex.Watts{100, 0, -3, 400, 0}; !slices.Equal(got, want) {
 		t.Errorf("counted on %v, want %v", got, want)
 	}
 
 	// The home draws 200 Wh: what others give beyond that is exported, and into what they charge nothing is given.
-	m := &meter{others: []expectedBeside{{first: first, powers: []flex.Watts{-1000, -398, 3000, 0}}}}
-	s = homeAhead{periods: s.periods[:4], load: []flex.WattHours{200, 200, 200, 200}, roof: make([]flex.WattHours, 4), cars: make([]flex.WattHours, 4), meter: m}
-	s.regardOthers(false)
+	m := &meter{others: []expectedPowers{{first: first, powers: []flex.Watts{-1000, -398, 3000, 0}}}}
+	s = batteryInputs{periods: s.periods[:4], load: []flex.WattHours{200, 200, 200, 200}, roof: make([]flex.WattHours, 4), cars: make([]flex.WattHours, 4), meter: m}
+	s.includeOtherBatteries(false)
 
-	if want := []flex.WattHours{-200, -200, 1500, 0}; !slices.Equal(s.beside, want) {
-		t.Errorf("beside others %v, want %v", s.beside, want)
+	if want := []flex.WattHours{-200, -200, 1500, 0}; !slices.Equal(s.otherBatteries, want) {
+		t.Errorf("beside others %v, want %v", s.otherBatteries, want)
 	}
-	if want := []flex.WattHours{300, 0, 0, 0}; !slices.Equal(s.exported, want) {
-		t.Errorf("others export %v, want %v", s.exported, want)
+	if want := []flex.WattHours{300, 0, 0, 0}; !slices.Equal(s.otherExport, want) {
+		t.Errorf("others export %v, want %v", s.otherExport, want)
 	}
-	if want := []bool{false, false, true, false}; !slices.Equal(s.charges, want) {
-		t.Errorf("others charge %v, want %v", s.charges, want)
+	if want := []bool{false, false, true, false}; !slices.Equal(s.otherDraws, want) {
+		t.Errorf("others charge %v, want %v", s.otherDraws, want)
 	}
 }

@@ -45,11 +45,11 @@ type homeDay struct {
 // day adds up the plans of a site's batteries, each of which loses 5 % on either way.
 func (h *fixture) day(ids ...flex.AssetID) (d homeDay) {
 	h.Helper()
-	return dayOf(h.whyOf(ids...))
+	return dayFraction(h.whyOf(ids...))
 }
 
-// dayOf is day for plans of batteries at one home.
-func dayOf(all []control.BatteryWhy) (d homeDay) {
+// dayFraction is day for plans of batteries at one home.
+func dayFraction(all []control.BatteryWhy) (d homeDay) {
 	before := make([]float64, len(all))
 	for k := range all {
 		before[k] = float64(all[k].Stored) / 1000
@@ -122,7 +122,7 @@ func TestBatteries_ServeOnce(t *testing.T) {
 				})
 			}
 
-			before := dayOf(alone)
+			before := dayFraction(alone)
 			var combined homeDay
 			one(t, instant, func(h *fixture) {
 				id := h.sized(c.one[0], c.one[1], c.one[2])

@@ -28,7 +28,7 @@ func (h *fixture) runsBut(broken flex.AssetID) int {
 		h.Errorf("the job says %v, and does not name %v", err, broken)
 	}
 
-	return r.Did
+	return r.Count
 }
 
 // TestBatteries_Unread has the record of one of three batteries be one that cannot be read, in each place among them: the others are

@@ -12,30 +12,33 @@ import (
 	"flexd/internal/store"
 )
 
-// BatteryWhy is the plan of a battery from the running half-hour on, beside what it was made
-// of and what it is expected to come to.
+// BatteryWhy is the plan of a battery from the running half-hour on, with its inputs and its
+// expected result.
 type BatteryWhy struct {
 	Power    flex.Watts
 	Capacity flex.WattHours
 	Stored   flex.WattHours // when the running half-hour began
 	Periods  []BatteryPeriod
-	// the rates of a fixed tariff by which it was planned, and where each is from; none where the market's prices were used
+	// the rates of a fixed tariff that it was planned with, and their origins; none under
+	// market prices
 	Rates []Input
-	// what the plan comes to over Periods
+	// the result of the plan over Periods
 	Plan BatteryCost
-	// the same if the battery only covered the home, and stored its surplus
+	// the result in self-use only
 	Idle BatteryCost
-	// the worth of a kWh that is left at the end, in pence: both bills are reduced by it
+	// the value of a kWh that is left at the end, in pence: both bills are reduced by it
 	Residual float64
 }
 
-// BatteryCost is what half-hours of a battery come to, in pence. A plan weighs the sum, and changes of mode beside it.
+// BatteryCost is the cost of half-hours of a battery, in pence. A plan minimises the sum, and
+// changes of mode in addition.
 type BatteryCost struct {
-	Bill float64 // what the home is expected to pay, less the worth of what is left in the battery
+	Bill float64 // what the home is expected to pay, less the value of the energy left in the battery
 	Wear float64 // the cost that the plan counts for wear of the battery; nobody is billed for it
 }
 
-// Powers returns what the battery draws in each period on average, its losses counted; below zero it gives.
+// Powers returns the mean power of the battery in each period, with losses; negative for
+// discharge.
 func (w *BatteryWhy) Powers() []flex.Watts {
 	levels := make([]int, len(w.Periods))
 	for i := range levels {
@@ -45,8 +48,8 @@ func (w *BatteryWhy) Powers() []flex.Watts {
 	return powersOf(levels, int(w.Stored))
 }
 
-// BatteryPeriod is one half-hour of a battery's plan: pence per kWh, energies of the
-// half-hour, and what is stored at its end.
+// BatteryPeriod is one half-hour of a battery's plan: prices in pence per kWh, energies, and
+// the stored energy at its end.
 type BatteryPeriod struct {
 	flex.Period
 	Mode   battery.Mode
@@ -55,17 +58,18 @@ type BatteryPeriod struct {
 	Load   flex.WattHours
 	Roof   flex.WattHours
 	Stored flex.WattHours
-	// the power that an operator's dispatch asks for; nil where the plan counts
+	// the power of an operator's dispatch; nil without one
 	Ordered *flex.Watts
-	// why other devices of the site keep the battery from some modes
+	// why the battery may not use some modes
 	Waits Waits
 	// when what it waits for ends; zero if it does not wait
 	Until time.Time
 
-	cars carsIn // what the cars of its site do
+	cars carActivity // what the cars of its site may do
 }
 
-// WaitsFor is why the battery does nothing; empty if it does something, or if any mode was possible.
+// WaitsFor returns why the battery does nothing; empty if it does something, or if any mode
+// was possible.
 func (p *BatteryPeriod) WaitsFor() Waits {
 	if p.Mode != battery.ModeLock {
 		return WaitsNot
@@ -73,27 +77,29 @@ func (p *BatteryPeriod) WaitsFor() Waits {
 	return p.Waits
 }
 
-// WaitsForOther reports whether a battery is to do nothing where something else of its site does.
+// WaitsForOther reports whether a battery is to do nothing because of another device of its
+// site.
 func (p *BatteryPeriod) WaitsForOther() bool {
 	others := []Waits{WaitsForCar, WaitsForFuse, WaitsForDischarging}
 	other := slices.Contains(others, p.Waits)
 	return p.Mode == battery.ModeLock && other && !p.Until.IsZero()
 }
 
-// Sent is the word of the battery's schedule for the half-hour, as the interface and dispatches have it.
+// Sent returns the action of the half-hour as the interface and dispatches have it.
 func (p *BatteryPeriod) Sent() battery.Action {
 	action, _ := p.cars.stepOf(p.Mode, p.Load-p.Roof)
 	return action
 }
 
-// BatteryQuestion supposes another battery; a zero field stays as the battery has it.
+// BatteryQuestion has the suppositions of a what-if question about a battery; a zero field
+// stays as it is.
 type BatteryQuestion struct {
 	Power    flex.Watts
 	Capacity flex.WattHours
 	Stored   *flex.WattHours // now
 }
 
-// modesFrom is what a plan says of periods in their order, up to the first of which it says nothing.
+// modesFrom returns the modes of a plan in consecutive periods, up to the first without one.
 func modesFrom(
 	p *store.BatteryPlan,
 	periods []flex.Period,
@@ -110,7 +116,8 @@ func modesFrom(
 	return modes
 }
 
-// supposedBattery is the battery that is asked about; what the question leaves out is taken from the device.
+// supposedBattery returns the battery of the question; what the question leaves out is taken
+// from the device.
 func (q *BatteryQuestion) supposedBattery(device home.Battery) home.Battery {
 	other := home.Battery{
 		Power:    max(q.Power, 0),
@@ -127,9 +134,9 @@ func (q *BatteryQuestion) supposedBattery(device home.Battery) home.Battery {
 	return other
 }
 
-// answer plans the battery that is asked about, in the place of the device.
+// answer plans the battery of the question in place of the device.
 func (q *BatteryQuestion) answer(
-	s homeAhead,
+	s batteryInputs,
 	device home.Battery,
 ) (*BatteryWhy, error) {
 	other := q.supposedBattery(device)
@@ -143,14 +150,14 @@ func (q *BatteryQuestion) answer(
 		return nil, err
 	}
 
-	w := s.why(other, supposed)
+	w := s.explain(other, supposed)
 
 	return &w, nil
 }
 
-// WhyBattery explains the plan of a battery under control; and if it is asked, what would be
-// planned of another battery in its place. Nothing is stored. A battery whose power or
-// capacity is not known, or that was never planned, is a NotFound failure.
+// WhyBattery explains the plan of a battery; with a question, it also returns the plan of the
+// supposed battery. Nothing is stored. A battery whose power or capacity is not known, or that
+// was never planned, is NotFound.
 func (s *Service) WhyBattery(
 	ctx context.Context,
 	org flex.OrgID,
@@ -178,7 +185,7 @@ func (s *Service) whyBattery(
 	asset flex.AssetID,
 	q *BatteryQuestion,
 ) (BatteryWhy, *BatteryWhy, error) {
-	_, p, err := batteryAhead(ctx, tx, asset)
+	_, p, err := batteryPlanAhead(ctx, tx, asset)
 	if err != nil {
 		return BatteryWhy{}, nil, err
 	}
@@ -197,7 +204,7 @@ func (s *Service) whyBattery(
 		)
 	}
 
-	ahead, err := s.situationOf(
+	ahead, err := s.readBatteryInputs(
 		ctx,
 		tx,
 		&b,
@@ -219,18 +226,18 @@ func (s *Service) whyBattery(
 	}
 
 	ahead = ahead.first(len(modes))
-	is := ahead.why(device, modes)
+	current := ahead.explain(device, modes)
 	if q == nil {
-		return is, nil, nil
+		return current, nil, nil
 	}
 
-	would, err := q.answer(ahead, device)
+	supposed, err := q.answer(ahead, device)
 
-	return is, would, err
+	return current, supposed, err
 }
 
-// homeAhead is what a battery's plan is made of.
-type homeAhead struct {
+// batteryInputs has the inputs of a battery's plan, by half-hour.
+type batteryInputs struct {
 	periods  []flex.Period
 	settings flex.OrgSettings
 	rates    ratings
@@ -239,51 +246,52 @@ type homeAhead struct {
 	stored   flex.WattHours
 	wear     float64 // pence for each kWh that the battery discharges
 
-	// Of a battery that shares its site, by period; nil of others.
-	cars    []flex.WattHours // what cars take beside the load; negative where they give
-	allowed []battery.ModeSet
-	waits   []Waits
-	until   []time.Time
-	// of one that has others beside it, by period: what these draw, negative where they give, and what of that goes into the grid
-	beside   []flex.WattHours
-	exported []flex.WattHours
-	charges  []bool // whether one of these draws from the grid
+	// only for a battery that shares its site, by period
+	cars       []flex.WattHours // energy of cars in addition to the load; negative for discharge
+	allowed    []battery.ModeSet
+	waits      []Waits
+	waitsUntil []time.Time
+	// only with other batteries at the site, by period: their energy, negative for discharge,
+	// and the part of it that goes into the grid
+	otherBatteries []flex.WattHours
+	otherExport    []flex.WattHours
+	otherDraws     []bool // whether another battery draws from the grid
 
-	meter  *meter        // nil of a battery that shares its site with nothing
-	feeder *feederExport // nil where nothing limits its export
-	caps   *capsAhead    // nil where no cap binds a power
-	orders []order       // what operators' dispatches ask, by period; nil: nothing
-	sent   []ownSent     // by period, of a plan that is made; nil where nothing ahead was sent
+	meter         *meter             // nil for a battery that shares its site with nothing
+	feeder        *feederExport      // nil if nothing limits its export
+	caps          *batteryCaps       // nil if no cap limits power
+	orders        []dispatchedPeriod // operators' dispatches, by period; nil for none
+	ownDispatches []ownDispatch      // what its own plan was sent, by period; nil for nothing
 
-	// of a battery that instructions call, by period; nil of others
-	kept     []bool    // whether its mode stays
-	worth    []float64 // what instructions add to the cost of drawing, in pence per kWh
-	services []string  // the services of the instructions
+	// only for a battery that instructions call, by period
+	fixed     []bool    // whether its mode is fixed
+	callValue []float64 // what instructions add to the cost of drawing, in pence per kWh
+	services  []string  // the services of the instructions
 }
 
-// situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
-// do, and those of its feeder.
-func (s *Service) situationOf(
+// readBatteryInputs reads the inputs of a plan from now on, with the effect of the site's cars
+// and other batteries, of its feeder and of caps.
+func (s *Service) readBatteryInputs(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	plan *store.BatteryPlan,
 	home home.Battery,
 	now flex.Period,
-	kept *capsKept,
-) (homeAhead, error) {
-	ahead, err := s.situationAlone(ctx, tx, b, plan, home, now)
+	kept *headroomCache,
+) (batteryInputs, error) {
+	ahead, err := s.readOwnInputs(ctx, tx, b, plan, home, now)
 	if err != nil {
 		return ahead, err
 	}
 
-	m, err := s.meterBeside(ctx, tx, &b.Asset, b.Wiring())
+	m, err := s.readMeter(ctx, tx, &b.Asset, b.Wiring())
 	if err != nil {
 		return ahead, fmt.Errorf("read what the site's cars do: %w", err)
 	}
 
-	ahead.around(m, home.Power)
-	e, err := kept.feedersOf().read(ctx, tx, b.Asset.ID)
+	ahead.limitBySite(m, home.Power)
+	e, err := kept.feederCache().read(ctx, tx, b.Asset.ID)
 	if err != nil {
 		return ahead, fmt.Errorf("read what limits the feeder's export: %w", err)
 	}
@@ -295,26 +303,26 @@ func (s *Service) situationOf(
 		return ahead, fmt.Errorf("read what caps leave: %w", err)
 	}
 
-	ahead.underCaps(caps, home.Power)
+	ahead.limitByCaps(caps, home.Power)
 
 	return ahead, nil
 }
 
-// situationAlone is situationOf without the site's cars. The guess is in the plan.
-func (s *Service) situationAlone(
+// readOwnInputs is readBatteryInputs without the site's cars. The guess is in the plan.
+func (s *Service) readOwnInputs(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	plan *store.BatteryPlan,
 	home home.Battery,
 	now flex.Period,
-) (homeAhead, error) {
+) (batteryInputs, error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
-		return homeAhead{}, err
+		return batteryInputs{}, err
 	}
 
-	var ahead homeAhead
+	var ahead batteryInputs
 	ahead.settings = org.Settings
 	ahead.wear = wearOf(b, org.Settings)
 	ahead.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
@@ -324,18 +332,19 @@ func (s *Service) situationAlone(
 	}
 
 	ahead.periods = ahead.periods[:len(ahead.rates.buy)]
-	ahead.load, ahead.roof = guessed(plan, ahead.periods)
+	ahead.load, ahead.roof = parseForecast(plan, ahead.periods)
 	ahead.stored, err = stored(ctx, tx, b, home, now)
 	if err != nil {
 		return ahead, fmt.Errorf("read what is stored: %w", err)
 	}
 
-	ahead.orders, err = ordersOf(ctx, tx, b.Asset.ID, plan, ahead.periods)
+	ahead.orders, err = dispatchesOf(ctx, tx, b.Asset.ID, plan, ahead.periods)
 
 	return ahead, err
 }
 
-// wearOf is what a kWh that a battery discharges counts as wear, in pence: its own figure, else its organisation's.
+// wearOf is what a kWh that a battery discharges counts as wear, in pence: its own figure,
+// else its organisation's.
 func wearOf(b *store.Battery, s flex.OrgSettings) float64 {
 	if own := b.Asset.Discharge.Wear; own != nil {
 		return *own
@@ -344,19 +353,19 @@ func wearOf(b *store.Battery, s flex.OrgSettings) float64 {
 }
 
 // first is the situation in its first n half-hours.
-func (s homeAhead) first(n int) homeAhead {
+func (s batteryInputs) first(n int) batteryInputs {
 	s.periods = s.periods[:n]
 	if s.allowed != nil {
 		s.cars, s.allowed = s.cars[:n], s.allowed[:n]
-		s.waits, s.until = s.waits[:n], s.until[:n]
+		s.waits, s.waitsUntil = s.waits[:n], s.waitsUntil[:n]
 	}
-	if s.beside != nil {
-		s.beside, s.exported = s.beside[:n], s.exported[:n]
-		s.charges = s.charges[:n]
+	if s.otherBatteries != nil {
+		s.otherBatteries, s.otherExport = s.otherBatteries[:n], s.otherExport[:n]
+		s.otherDraws = s.otherDraws[:n]
 	}
 
-	if s.kept != nil {
-		s.kept, s.worth = s.kept[:n], s.worth[:n]
+	if s.fixed != nil {
+		s.fixed, s.callValue = s.fixed[:n], s.callValue[:n]
 		s.services = s.services[:n]
 	}
 
@@ -371,19 +380,19 @@ func (s homeAhead) first(n int) homeAhead {
 }
 
 // from is the situation without its first n half-hours.
-func (s homeAhead) from(n int) homeAhead {
+func (s batteryInputs) from(n int) batteryInputs {
 	s.periods = s.periods[n:]
 	if s.allowed != nil {
 		s.cars, s.allowed = s.cars[n:], s.allowed[n:]
-		s.waits, s.until = s.waits[n:], s.until[n:]
+		s.waits, s.waitsUntil = s.waits[n:], s.waitsUntil[n:]
 	}
-	if s.beside != nil {
-		s.beside, s.exported = s.beside[n:], s.exported[n:]
-		s.charges = s.charges[n:]
+	if s.otherBatteries != nil {
+		s.otherBatteries, s.otherExport = s.otherBatteries[n:], s.otherExport[n:]
+		s.otherDraws = s.otherDraws[n:]
 	}
 
-	if s.kept != nil {
-		s.kept, s.worth = s.kept[n:], s.worth[n:]
+	if s.fixed != nil {
+		s.fixed, s.callValue = s.fixed[n:], s.callValue[n:]
 		s.services = s.services[n:]
 	}
 
@@ -397,8 +406,9 @@ func (s homeAhead) from(n int) homeAhead {
 	return s
 }
 
-// problem is the planning problem of a battery that holds an energy and comes from a mode.
-func (s *homeAhead) problem(
+// problem returns the planning problem of a battery with a stored energy, and the mode before
+// the first half-hour.
+func (s *batteryInputs) problem(
 	device home.Battery,
 	stored flex.WattHours,
 	before battery.Mode,
@@ -420,18 +430,18 @@ func (s *homeAhead) problem(
 		p.Load[i] += int(max(0, s.cars[i]))
 		p.PV[i] += int(max(0, -s.cars[i]))
 	}
-	for i := range s.beside {
-		p.Load[i] += int(max(0, s.beside[i]))
-		p.PV[i] += int(max(0, -s.beside[i]))
+	for i := range s.otherBatteries {
+		p.Load[i] += int(max(0, s.otherBatteries[i]))
+		p.PV[i] += int(max(0, -s.otherBatteries[i]))
 	}
 
-	s.applyOrders(&p)
+	s.applyDispatches(&p)
 
 	return p
 }
 
-// why lays a plan beside what it was made of.
-func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
+// explain explains a plan by its inputs.
+func (s batteryInputs) explain(home home.Battery, modes []battery.Mode) BatteryWhy {
 	w := BatteryWhy{
 		Power:    home.Power,
 		Capacity: home.Capacity,
@@ -452,33 +462,34 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	return w
 }
 
-// cost is what is stored after each half-hour of a plan, and what the plan comes to. What is left is worth what it saves. The plan may
-// count it for less, because discharging it later wears the battery: the difference is counted as wear.
-func (s *homeAhead) cost(p *battery.ModeProblem, modes []battery.Mode) ([]int, BatteryCost) {
+// cost returns the energy stored after each half-hour of a plan, and the cost of the plan. The
+// energy that is left is worth what it saves. The plan may value it lower, because discharging
+// it later causes wear: the difference is counted as wear.
+func (s *batteryInputs) cost(p *battery.ModeProblem, modes []battery.Mode) ([]int, BatteryCost) {
 	var c BatteryCost
 	levels, each := p.Run(modes)
 	before := p.Init
 	for i, pence := range each {
-		given := float64(max(0, before-levels[i])) * p.DischargeEff
-		wear := given * p.Wear / 1000
+		discharged := float64(max(0, before-levels[i])) * p.DischargeEff
+		wear := discharged * p.Wear / 1000
 		c.Wear += wear
 		c.Bill += pence - wear
-		if s.exported != nil { // by the other batteries
-			c.Bill -= s.exported[i].KWh() * s.rates.sell[i]
+		if s.otherExport != nil { // by the other batteries
+			c.Bill -= s.otherExport[i].KWh() * s.rates.sell[i]
 		}
 
 		before = levels[i]
 	}
 
-	left := float64(before) / 1000
-	c.Bill -= s.rates.residual * left
-	c.Wear += (s.rates.residual - p.Terminal) * left
+	remaining := float64(before) / 1000
+	c.Bill -= s.rates.residual * remaining
+	c.Wear += (s.rates.residual - p.Terminal) * remaining
 
 	return levels, c
 }
 
-// period is a half-hour of a plan beside what it was made of.
-func (s *homeAhead) period(
+// period returns a half-hour of a plan with its inputs.
+func (s *batteryInputs) period(
 	i int,
 	m battery.Mode,
 	level int,
@@ -495,18 +506,19 @@ func (s *homeAhead) period(
 	}
 
 	if s.waits != nil {
-		p.Waits, p.Until = s.waits[i], s.until[i]
+		p.Waits, p.Until = s.waits[i], s.waitsUntil[i]
 	}
 
-	if s.ordered(i) {
+	if s.isDispatched(i) {
 		p.Ordered, p.Mode = new(s.orders[i].power), s.orders[i].mode()
 	}
 
 	return p
 }
 
-// idle is what a battery does that only covers the home: nothing while a car or another battery charges.
-func (s *homeAhead) idle(n int) []battery.Mode {
+// idle returns the modes of a battery in self-use only: LOCK while a car or another battery
+// charges.
+func (s *batteryInputs) idle(n int) []battery.Mode {
 	modes := slices.Repeat([]battery.Mode{battery.ModeSelfUse}, n)
 	for i := range min(n, len(s.allowed)) {
 		if !s.allowed[i].Has(battery.ModeSelfUse) {
@@ -515,7 +527,7 @@ func (s *homeAhead) idle(n int) []battery.Mode {
 	}
 
 	for i := range modes {
-		if s.ordered(i) || s.charges != nil && s.charges[i] {
+		if s.isDispatched(i) || s.otherDraws != nil && s.otherDraws[i] {
 			modes[i] = battery.ModeLock
 		}
 	}

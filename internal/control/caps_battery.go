@@ -15,31 +15,31 @@ import (
 
 // Batteries under caps.
 //
-// A battery that charges draws its full power for its whole half-hours, whatever its home is
-// expected to use. Cars come first: a car leaves headroom only for what batteries are
-// dispatched to draw and for their plans in the committed half-hours; a battery leaves
-// headroom for all that cars may draw. So if a car later takes the headroom of a battery, the
-// battery is planned to wait before the half-hour is committed. What a battery or a car
-// discharges makes no headroom for others: the caps are kept even if it fails to.
+// A battery that charges counts with its full power for whole half-hours, whatever its home is
+// expected to use. Cars have priority: a car leaves headroom only for dispatches of batteries
+// and for their plans in committed half-hours, while a battery leaves headroom for all that
+// cars may draw. So if a car takes the headroom of a battery before the half-hour is
+// committed, the battery is planned to wait. What a battery or a car discharges makes no
+// headroom for others, so that the caps are kept even if it does not discharge.
 
-// batteryRun plans the batteries of one organisation, or its heaters, one after the other.
-type batteryRun struct {
+// plannerRun plans the batteries of one organisation, or its heaters, one after the other.
+type plannerRun struct {
 	*Service
-	caps capsKept
-	// the batteries that were last planned, all in one transaction
+	caps headroomCache
+	// the batteries that were last planned together, in one transaction
 	joint []flex.AssetID
 }
 
-// capsKept is the headroom under caps that one battery or heater of a run passes on to the
-// next. Nil passes on nothing.
-type capsKept struct {
-	ahead   *capsAhead
-	heat    *heatUnderCaps
-	feeders feedersKept // nil where each battery is planned, which changes them
+// headroomCache caches the headroom under caps during a run over batteries or heaters. Nil
+// caches nothing.
+type headroomCache struct {
+	batteries *batteryCaps
+	heaters   *heatHeadroom
+	feeders   feederCache // nil while batteries are planned, which changes it
 }
 
-// feedersOf are the feeders that are kept.
-func (k *capsKept) feedersOf() feedersKept {
+// feederCache returns the cached feeders.
+func (k *headroomCache) feederCache() feederCache {
 	if k == nil {
 		return nil
 	}
@@ -47,39 +47,24 @@ func (k *capsKept) feedersOf() feedersKept {
 	return k.feeders
 }
 
-// capsAhead is what caps, all cars and all other batteries leave to one battery. It is nil
-// without caps on power.
-type capsAhead struct {
+// batteryCaps is the headroom that caps leave to one battery beside all cars, heaters and
+// other batteries. It is nil if no cap limits power.
+type batteryCaps struct {
 	*headroom.Profile
-	*capped
+	*orderedCaps
 	from      time.Time
 	batteries map[flex.AssetID]*store.CapBattery
-	own       *store.CapBattery // the battery that is planned; it is not in the headroom
+	own       *store.CapBattery // the battery that is planned; it is not counted in the profile
 }
 
-// askedToTake is the most that dispatches ask a battery to draw in a span, from its start on.
-func askedToTake(
-	b *store.CapBattery,
-	span flex.Span,
-) flex.Watts {
-	var most flex.Watts
-	for at := span.From; len(b.Asked) > 0 && at.Before(span.To); at = at.Add(time.Minute) {
-		if a := askedAt(b, at); a != nil {
-			most = max(most, a.Power)
-		}
-	}
-
-	return most
-}
-
-// mostDrawn returns the most that a battery draws in a half-hour, by dispatches and, where
-// that counts, by its plan.
-func mostDrawn(
+// maxDraw returns the most that a battery draws in a half-hour, by dispatches and, if
+// planned, by its plan.
+func maxDraw(
 	b *store.CapBattery,
 	p flex.Period,
 	planned bool,
 ) flex.Watts {
-	most := askedToTake(b, p.Span())
+	most := maxDispatched(b, p.Span(), 1)
 	if !planned || !b.Controlled {
 		return most
 	}
@@ -91,8 +76,9 @@ func mostDrawn(
 	return most
 }
 
-// takesFrom is what a battery draws from an instant on, by its plan for some half-hours.
-func takesFrom(
+// drawSteps returns what a battery draws from an instant on: by dispatches, and for a number
+// of half-hours by its plan.
+func drawSteps(
 	b *store.CapBattery,
 	from time.Time,
 	planned int,
@@ -105,18 +91,18 @@ func takesFrom(
 	first := flex.PeriodAt(from)
 	for i := range 2 * headroom.Hours {
 		p := first.Add(i)
-		steps = joined(steps, flex.Step{
+		steps = appendStep(steps, flex.Step{
 			Span:  p.Span(),
-			Limit: mostDrawn(b, p, i < planned),
+			Limit: maxDraw(b, p, i < planned),
 		})
 	}
 
 	return steps
 }
 
-// drawBatteries puts what batteries draw that yield to no car into the headroom: those of a
-// group, or all.
-func (r *assetHeadroom) drawBatteries(
+// reserveBatteries reserves what batteries draw in committed half-hours and by dispatches, for
+// a group or for all.
+func (r *assetHeadroom) reserveBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	group string,
@@ -129,35 +115,35 @@ func (r *assetHeadroom) drawBatteries(
 
 	for i := range batteries {
 		b := &batteries[i]
-		r.Reserve(r.place[b.Group], takesFrom(b, from, batteryCommitted))
+		r.Reserve(r.place[b.Group], drawSteps(b, from, batteryCommitted))
 	}
 
 	return nil
 }
 
-// read is what caps leave to a battery; nil if none binds a power.
-func (k *capsKept) read(
+// read returns the headroom that caps leave to a battery; nil if no cap limits power.
+func (k *headroomCache) read(
 	ctx context.Context,
 	tx *store.Tx,
 	a *flex.Asset,
 	power flex.Watts,
-) (*capsAhead, error) {
+) (*batteryCaps, error) {
 	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok || !bindPower(&inForce) {
 		return nil, err
 	}
 
 	if k == nil {
-		k = &capsKept{}
+		k = &headroomCache{}
 	}
-	if k.ahead == nil || k.ahead.Version != inForce.Version {
-		k.ahead, err = readCapsAhead(ctx, tx, inForce)
+	if k.batteries == nil || k.batteries.Version != inForce.Version {
+		k.batteries, err = readBatteryCaps(ctx, tx, inForce)
 		if err != nil {
 			return nil, err
 		}
 	}
 
-	return k.ahead, k.ahead.take(ctx, tx, a, power)
+	return k.batteries, k.batteries.exclude(ctx, tx, a, power)
 }
 
 // bindPower reports whether caps bind a power, now or later.
@@ -171,18 +157,18 @@ func bindPower(c *store.CapsInForce) bool {
 	return c.Fleet.Power != nil || len(c.Limits) > 0
 }
 
-func readCapsAhead(
+func readBatteryCaps(
 	ctx context.Context,
 	tx *store.Tx,
 	inForce store.CapsInForce,
-) (*capsAhead, error) {
-	k := placed(inForce)
+) (*batteryCaps, error) {
+	k := orderCaps(inForce)
 	from := flex.PeriodAt(tx.Now()).Start()
-	a := &capsAhead{
-		Profile:   k.profile(from),
-		capped:    k,
-		from:      from,
-		batteries: map[flex.AssetID]*store.CapBattery{},
+	a := &batteryCaps{
+		Profile:     k.profile(from),
+		orderedCaps: k,
+		from:        from,
+		batteries:   map[flex.AssetID]*store.CapBattery{},
 	}
 
 	loads, err := tx.Loads(ctx, "")
@@ -190,12 +176,12 @@ func readCapsAhead(
 		return nil, fmt.Errorf("read what is plugged in: %w", err)
 	}
 
-	cars := assetHeadroom{Profile: a.Profile, capped: k}
+	cars := assetHeadroom{Profile: a.Profile, orderedCaps: k}
 	for i := range loads {
-		cars.draw(&loads[i], tx.Now().Truncate(time.Second))
+		cars.addLoad(&loads[i], tx.Now().Truncate(time.Second))
 	}
 
-	if err := k.drawHeat(ctx, tx, a.Profile); err != nil {
+	if err := k.reserveHeaters(ctx, tx, a.Profile); err != nil {
 		return nil, err
 	}
 
@@ -213,12 +199,12 @@ func readCapsAhead(
 	return a, nil
 }
 
-func (a *capsAhead) add(b *store.CapBattery) {
-	a.Reserve(a.place[b.Group], takesFrom(b, a.from, 2*headroom.Hours))
+func (a *batteryCaps) add(b *store.CapBattery) {
+	a.Reserve(a.place[b.Group], drawSteps(b, a.from, 2*headroom.Hours))
 }
 
-// take leaves a battery out of the headroom, and puts the one before back.
-func (a *capsAhead) take(
+// exclude excludes a battery from the profile, and adds the one that was excluded before.
+func (a *batteryCaps) exclude(
 	ctx context.Context,
 	tx *store.Tx,
 	asset *flex.Asset,
@@ -242,14 +228,14 @@ func (a *capsAhead) take(
 	}
 
 	a.own = b
-	a.Release(a.place[b.Group], takesFrom(b, a.from, 2*headroom.Hours))
+	a.Release(a.place[b.Group], drawSteps(b, a.from, 2*headroom.Hours))
 
 	return nil
 }
 
-// replaced notes a battery's new plan, and that the headroom changed for others if it charges
-// at other times.
-func (a *capsAhead) replaced(
+// replacePlan records a battery's new plan. If it charges at other times, the caps are marked
+// as changed, for whoever plans with them.
+func (a *batteryCaps) replacePlan(
 	ctx context.Context,
 	tx *store.Tx,
 	next *store.BatteryPlan,
@@ -258,9 +244,9 @@ func (a *capsAhead) replaced(
 		return nil
 	}
 
-	before := takesFrom(a.own, a.from, 2*headroom.Hours)
+	before := drawSteps(a.own, a.from, 2*headroom.Hours)
 	a.own.Plan = *next
-	if slices.Equal(before, takesFrom(a.own, a.from, 2*headroom.Hours)) {
+	if slices.Equal(before, drawSteps(a.own, a.from, 2*headroom.Hours)) {
 		return nil
 	}
 
@@ -269,16 +255,16 @@ func (a *capsAhead) replaced(
 	return tx.RecordCapsUsed(ctx, time.Time{})
 }
 
-// left is what the caps leave to the battery that is planned in a half-hour; false if they
-// bound nothing then.
-func (a *capsAhead) left(p flex.Period) (flex.Watts, bool) {
+// headroomIn is the headroom of the excluded battery in a half-hour; false if no cap applies
+// then.
+func (a *batteryCaps) headroomIn(p flex.Period) (flex.Watts, bool) {
 	return a.Spare(a.place[a.own.Group], p.Span())
 }
 
-// underCaps has a battery not charge in the half-hours in which cars and the other batteries
-// leave it no headroom for its full power.
-func (s *homeAhead) underCaps(
-	a *capsAhead,
+// limitByCaps forbids a battery to charge in half-hours in which cars and the other batteries
+// leave it less headroom than its power.
+func (s *batteryInputs) limitByCaps(
+	a *batteryCaps,
 	power flex.Watts,
 ) {
 	if a == nil {
@@ -287,11 +273,11 @@ func (s *homeAhead) underCaps(
 
 	s.caps = a
 	if s.allowed == nil {
-		s.around(&meter{}, power)
+		s.limitBySite(&meter{}, power)
 	}
 
 	for i, p := range s.periods {
-		if left, bounded := a.left(p); bounded && left < power {
+		if remaining, bounded := a.headroomIn(p); bounded && remaining < power {
 			s.allowed[i] &^= battery.Modes(battery.ModeCharge)
 			if s.waits[i] == WaitsNot {
 				s.waits[i] = WaitsForCap
@@ -300,13 +286,14 @@ func (s *homeAhead) underCaps(
 	}
 }
 
-// takeBackCharge is takeBack for charging that caps limit.
-func takeBackCharge(
+// withdrawCharge withdraws dispatched charging in half-hours in which caps leave no headroom
+// for it any more.
+func withdrawCharge(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	next *store.BatteryPlan,
-	ahead *homeAhead,
+	ahead *batteryInputs,
 ) error {
 	if ahead.caps == nil {
 		return nil
@@ -314,19 +301,19 @@ func takeBackCharge(
 
 	own := ahead.caps.own
 	for _, p := range ahead.periods {
-		left, bounded := ahead.caps.left(p)
-		left = max(0, left)
-		if !bounded || mostDrawn(own, p, true) <= left {
+		remaining, bounded := ahead.caps.headroomIn(p)
+		remaining = max(0, remaining)
+		if !bounded || maxDraw(own, p, true) <= remaining {
 			continue
 		}
 
 		lockMode(&b.Plan, p, battery.ModeCharge)
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
-		passes := asksMore(own, rest, 1, func(minute flex.Span) (flex.Watts, bool) {
+		exceeds := dispatchExceeds(own, rest, 1, func(minute flex.Span) (flex.Watts, bool) {
 			return ahead.caps.Spare(ahead.caps.place[own.Group], minute)
 		})
-		if !passes {
+		if !exceeds {
 			continue
 		}
 
@@ -339,9 +326,10 @@ func takeBackCharge(
 	return nil
 }
 
-// CheckImport refuses a dispatch, as a Conflict, if batteries draw more by it than before, and
-// more than caps, all cars and the other batteries leave. It is made in the transaction of the
-// dispatch. Whoever plans on a snapshot without the dispatch plans again.
+// CheckImport returns a Conflict for a dispatch by which batteries draw more than before, and
+// more than caps leave beside all cars and the other batteries. It must run in the transaction
+// of the dispatch. It marks the caps as changed, so that plans made on a snapshot without the
+// dispatch are made again.
 func CheckImport(
 	ctx context.Context,
 	tx *store.Tx,
@@ -356,14 +344,14 @@ func CheckImport(
 		return err
 	}
 
-	ahead, err := readCapsAhead(ctx, tx, inForce)
+	ahead, err := readBatteryCaps(ctx, tx, inForce)
 	if err != nil {
 		return err
 	}
 
 	places := map[int]bool{}
 	for _, a := range order.Assets {
-		cap, err := ahead.ask(ctx, tx, a, order.Span)
+		cap, err := ahead.addDispatch(ctx, tx, a, order.Span)
 		if err != nil {
 			return err
 		}
@@ -385,32 +373,32 @@ func CheckImport(
 	return tx.RecordCapsUsed(ctx, time.Time{})
 }
 
-// ask puts what a dispatch asks of a battery into the headroom, beyond what it draws already,
-// and returns the place of its cap; -1 for an asset that is no battery, or draws no more with
-// the dispatch than without it.
-func (a *capsAhead) ask(
+// addDispatch reserves what a dispatch has a battery draw in addition, and returns the index
+// of its cap; -1 for an asset that is no battery, or that draws no more with the dispatch than
+// without it.
+func (a *batteryCaps) addDispatch(
 	ctx context.Context,
 	tx *store.Tx,
-	asked store.DispatchedAsset,
+	dispatched store.DispatchedAsset,
 	span flex.Span,
 ) (int, error) {
-	asset, err := tx.Asset(ctx, asked.ID)
-	if err != nil || asset.Type != flex.Battery || asked.Power <= 0 {
+	asset, err := tx.Asset(ctx, dispatched.ID)
+	if err != nil || asset.Type != flex.Battery || dispatched.Power <= 0 {
 		return -1, err
 	}
 
-	if err := a.take(ctx, tx, &asset, asked.Power); err != nil {
+	if err := a.exclude(ctx, tx, &asset, dispatched.Power); err != nil {
 		return -1, err
 	}
 
 	cap := a.place[a.own.Group]
 	more := *a.own
-	more.Asked = append(slices.Clone(more.Asked), store.AskedPower{Span: span, Power: asked.Power})
+	more.Asked = append(slices.Clone(more.Asked), store.AskedPower{Span: span, Power: dispatched.Power})
 	raises := slices.ContainsFunc(periodsTo(flex.PeriodAt(span.From), span.To), func(p flex.Period) bool {
-		return mostDrawn(&more, p, true) > mostDrawn(a.own, p, true)
+		return maxDraw(&more, p, true) > maxDraw(a.own, p, true)
 	})
 
-	a.Reserve(cap, takesFrom(&more, a.from, 2*headroom.Hours))
+	a.Reserve(cap, drawSteps(&more, a.from, 2*headroom.Hours))
 	a.own = nil
 	if !raises {
 		return -1, nil
@@ -419,22 +407,22 @@ func (a *capsAhead) ask(
 	return cap, nil
 }
 
-// checkDispatch is a Conflict where what is drawn passes a cap in a half-hour of a dispatch.
-func (a *capsAhead) checkDispatch(
+// checkDispatch returns a Conflict if a cap is exceeded in a half-hour of a dispatch.
+func (a *batteryCaps) checkDispatch(
 	cap int,
 	span flex.Span,
 ) error {
 	for _, p := range periodsTo(flex.PeriodAt(span.From), span.To) {
-		left, bounded := a.Spare(cap, p.Span().Meet(span))
-		if !bounded || left >= 0 {
+		remaining, bounded := a.Spare(cap, p.Span().Meet(span))
+		if !bounded || remaining >= 0 {
 			continue
 		}
 
 		return flex.Fail(
 			flex.Conflict,
 			"with this dispatch %s would draw %g kW more than its caps allow at %s: flexd caps show and flexd limits list print what binds it",
-			a.titled(cap),
-			(-left).KW(),
+			a.displayName(cap),
+			(-remaining).KW(),
 			p.Start().Format(time.RFC3339),
 		)
 	}
@@ -442,8 +430,8 @@ func (a *capsAhead) checkDispatch(
 	return nil
 }
 
-// titled names a group, or the whole fleet.
-func (a *capsAhead) titled(cap int) string {
+// displayName returns the name of a cap for messages.
+func (a *batteryCaps) displayName(cap int) string {
 	if name := a.name(cap); name != "" {
 		return fmt.Sprintf("%q", name)
 	}

@@ -9,37 +9,37 @@ import (
 	"flexd/internal/store"
 )
 
-// boundPower says when caps, and limits for a time, restrict power at a site. Its zero value
+// capLimits says when caps, and limits for a time, restrict power at a site. Its zero value
 // restricts nothing.
-type boundPower struct {
+type capLimits struct {
 	*headroom.Profile
 	place map[string]int
 }
 
-// readBoundPower reads what restricts power from now on.
-func readBoundPower(
+// readCapLimits reads what restricts power from now on.
+func readCapLimits(
 	ctx context.Context,
 	tx *store.Tx,
-) (boundPower, error) {
+) (capLimits, error) {
 	caps, capped, err := tx.Caps(ctx)
 	if err != nil {
-		return boundPower{}, fmt.Errorf("read the caps: %w", err)
+		return capLimits{}, fmt.Errorf("read the caps: %w", err)
 	}
 
 	if !capped || !bindPower(&caps) {
-		return boundPower{}, nil
+		return capLimits{}, nil
 	}
 
-	k := placed(caps)
+	k := orderCaps(caps)
 
-	return boundPower{
+	return capLimits{
 		Profile: k.profile(flex.PeriodAt(tx.Now()).Start()),
 		place:   k.place,
 	}, nil
 }
 
 // bindsAt reports whether power is restricted at a site at any time in a span.
-func (b boundPower) bindsAt(
+func (b capLimits) bindsAt(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -63,7 +63,7 @@ func (b boundPower) bindsAt(
 
 // halfHours reports in which of the half-hours of a span power is restricted at a site; nil
 // for none.
-func (b boundPower) halfHours(
+func (b capLimits) halfHours(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,

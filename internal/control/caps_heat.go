@@ -12,15 +12,16 @@ import (
 
 // Tanks and heat pumps under caps.
 //
-// A tank or a heat pump under control counts under caps for its power in the windows that it
-// was sent, and for nothing after them. Until its client has taken the newest, it counts for
-// the most of those that it may be following. It is planned around other tanks and heat pumps
-// (heat_caps.go), and not around what cars and batteries do later: these have what is left.
+// A controlled heater counts with its power in the windows that it was sent, and with nothing
+// after them. Until its client has accepted the newest plan, it counts with the most of all
+// plans that it may be following. It is planned around the other heaters (heat_caps.go), but
+// not around later half-hours of cars and batteries, which have the remaining headroom.
 
-// heatCountedFor is how long after a count a plan that was not accepted is counted again.
-const heatCountedFor = 5 * time.Minute
+// recountAfter is how long after a count a heater is counted again whose plan was not
+// accepted then.
+const recountAfter = 5 * time.Minute
 
-// countedHeat is what a tank or a heat pump is counted for from an instant on.
+// countedHeat returns what a heater counts with from an instant on.
 func countedHeat(l *store.HeatLoad, now time.Time) store.CapPart {
 	p := store.CapPart{
 		AssetID: l.AssetID,
@@ -35,14 +36,14 @@ func countedHeat(l *store.HeatLoad, now time.Time) store.CapPart {
 	}
 
 	if !l.Accepted && now.Before(l.Steps[len(l.Steps)-1].To) {
-		p.Until = now.Add(heatCountedFor)
+		p.Until = now.Add(recountAfter)
 	}
 
 	return p
 }
 
-// drawHeat reserves in headrooms what all tanks and heat pumps may draw.
-func (k *capped) drawHeat(
+// reserveHeaters reserves what all heaters may draw, in each of some profiles.
+func (k *orderedCaps) reserveHeaters(
 	ctx context.Context,
 	tx *store.Tx,
 	into ...*headroom.Profile,
@@ -62,9 +63,9 @@ func (k *capped) drawHeat(
 	return nil
 }
 
-// heatChanged has the fleet planned again under caps that bind power, as a tank or a heat pump
-// was sent another plan. The caps must be locked.
-func heatChanged(ctx context.Context, tx *store.Tx) error {
+// markCapsForHeat has the fleet planned again under caps that limit power, because a heater
+// was sent another plan. The caller must have locked the caps.
+func markCapsForHeat(ctx context.Context, tx *store.Tx) error {
 	under, ok, err := tx.LockCaps(ctx)
 	if err != nil || !ok || !bindPower(&under) {
 		return err

@@ -85,7 +85,7 @@ func TestCaps_DispatchBetween(t *testing.T) {
 // TestCaps_KeptUndone has a battery's plan be undone, and a car come that draws what it likes: the next try knows of the car.
 func TestCaps_KeptUndone(t *testing.T) {
 	cappedBattery(t, 10_000, func(t *testing.T, seed *storetest.Seed, s *Service, id flex.AssetID) {
-		run := batteryRun{Service: s}
+		run := plannerRun{Service: s}
 		undone := errors.New("undone")
 
 		plan := func(end error) string {
@@ -148,13 +148,13 @@ func TestCaps_KeptAcrossSites(t *testing.T) {
 				sites = append(sites, a.SiteID)
 			}
 
-			var kept capsKept
+			var kept headroomCache
 			for i, site := range sites {
-				before := kept.ahead
+				before := kept.batteries
 				if err := s.replanBatteries(t.Context(), tx, site, &kept); err != nil {
 					return err
 				}
-				if kept.ahead == nil || i > 0 && kept.ahead != before {
+				if kept.batteries == nil || i > 0 && kept.batteries != before {
 					t.Error("what caps leave is not kept for the next site")
 				}
 			}

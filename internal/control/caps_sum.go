@@ -21,30 +21,29 @@ import (
 // the changes since the previous plug-in, each of them once.
 
 const (
-	// countedAhead is how far ahead a part is counted at most: further than any schedule
-	// reaches.
-	countedAhead = 9 * 24 * time.Hour
-	// countedFor is after what time a part that reaches further is counted again, before the
-	// headroom reaches its end.
-	countedFor = 6 * 24 * time.Hour
-	// summedFor is how long the sums are updated by changes before they are made from every
-	// asset again.
-	summedFor = 24 * time.Hour
+	// maxPartAhead is how far ahead a part is counted: further than any schedule reaches.
+	maxPartAhead = 9 * 24 * time.Hour
+	// recountLongAfter is after what time a part that reaches further is counted again: before
+	// the counted time is over.
+	recountLongAfter = 6 * 24 * time.Hour
+	// maxSumAge is for how long the sums are only updated by changes, before they are computed
+	// from all assets again.
+	maxSumAge = 24 * time.Hour
 )
 
 // capSums are the sums under some caps, and the changes that are to be stored.
 type capSums struct {
-	tree   flex.CapTree // the group around each group
-	from   int64        // the running block
-	sums   map[string]headroom.Sum
-	change map[string]headroom.Sum // by cap
-	put    []store.CapPart
-	drop   []flex.AssetID
+	tree    flex.CapTree // the group around each group
+	from    int64        // the running block
+	sums    map[string]headroom.Sum
+	change  map[string]headroom.Sum // by cap
+	updated []store.CapPart
+	removed []flex.AssetID
 }
 
-// sumsBeside returns the sums under some caps, by the caps' names, and the part of one asset
+// sumsForAsset returns the sums under some caps, by the caps' names, and the part of one asset
 // in them; nil if the asset is not counted. The caps must be locked.
-func sumsBeside(
+func sumsForAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	inForce *store.CapsInForce,
@@ -140,12 +139,12 @@ func (c *capSums) count(
 		}
 
 		parts[p.AssetID] = p
-		c.put = append(c.put, p)
+		c.updated = append(c.updated, p)
 	}
 
 	for _, id := range assets {
 		if _, counted := parts[id]; !counted {
-			c.drop = append(c.drop, id)
+			c.removed = append(c.removed, id)
 		}
 	}
 }
@@ -179,10 +178,10 @@ func (c *capSums) save(
 	if err := tx.PutCapSums(ctx, c.change); err != nil {
 		return err
 	}
-	if err := tx.PutCapParts(ctx, c.put); err != nil {
+	if err := tx.PutCapParts(ctx, c.updated); err != nil {
 		return err
 	}
-	if err := tx.DropCapParts(ctx, c.drop); err != nil {
+	if err := tx.DropCapParts(ctx, c.removed); err != nil {
 		return err
 	}
 
@@ -228,7 +227,7 @@ func countedPart(
 	l *store.Load,
 	now time.Time,
 ) store.CapPart {
-	steps, power, running := needsFrom(l, now)
+	steps, power, running := cappedLoadSteps(l, now)
 	p := store.CapPart{
 		AssetID: l.AssetID,
 		Group:   l.Group,
@@ -238,14 +237,14 @@ func countedPart(
 		Paced:   true,
 	}
 
-	if n := len(l.Steps); n > 0 { // until then its schedule says what it draws
+	if n := len(l.Steps); n > 0 { // until then it draws by its schedule
 		p.Until = afterNow(now, l.Done, l.Steps[n-1].To)
 	}
 
-	whole := len(steps) > 0 && steps[len(steps)-1].To.After(now.Add(countedAhead))
-	p.Steps = stepsWithin(steps, flex.Span{From: time.Time{}, To: now.Add(countedAhead)})
+	whole := len(steps) > 0 && steps[len(steps)-1].To.After(now.Add(maxPartAhead))
+	p.Steps = stepsWithin(steps, flex.Span{From: time.Time{}, To: now.Add(maxPartAhead)})
 	if whole {
-		p.Until = sooner(p.Until, now.Add(countedFor))
+		p.Until = sooner(p.Until, now.Add(recountLongAfter))
 	}
 
 	return p
@@ -266,7 +265,7 @@ func afterNow(
 	return first
 }
 
-// sumAll makes the sums from every plugged-in asset, tank and heat pump. The caps must be
+// sumAll computes the sums from all plugged-in assets, tanks and heat pumps. The caps must be
 // locked.
 func sumAll(
 	ctx context.Context,
@@ -298,7 +297,7 @@ func sumAll(
 	if err := tx.PutCapSums(ctx, c.change); err != nil {
 		return err
 	}
-	if err := tx.PutCapParts(ctx, c.put); err != nil {
+	if err := tx.PutCapParts(ctx, c.updated); err != nil {
 		return err
 	}
 
@@ -306,13 +305,13 @@ func sumAll(
 }
 
 // countFleet counts the changes of a fleet plan, so that no plug-in has to. Once a day it
-// makes the sums from every asset again, and logs an error if they were wrong.
+// computes the sums from all assets again, and logs an error if they were wrong.
 func (s *Service) countFleet(
 	ctx context.Context,
 	tx *store.Tx,
 	inForce *store.CapsInForce,
 ) error {
-	if tx.Now().Sub(inForce.SummedAt) < summedFor {
+	if tx.Now().Sub(inForce.SummedAt) < maxSumAge {
 		_, _, err := countChanges(
 			ctx,
 			tx,

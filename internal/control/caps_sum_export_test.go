@@ -17,7 +17,7 @@ func CountedNow(ctx context.Context, db *store.DB, org flex.OrgID, names ...stri
 			err = errors.New("no caps")
 		}
 		if err == nil {
-			sums, _, err = sumsBeside(ctx, tx, &inForce, flex.AssetID{}, names)
+			sums, _, err = sumsForAsset(ctx, tx, &inForce, flex.AssetID{}, names)
 		}
 		return err
 	})

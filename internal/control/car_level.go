@@ -13,10 +13,9 @@ import (
 // been read.
 const levelDays = 7
 
-// carLevels are what a car that is plugged in holds, in % of its battery: from when its state
-// of charge was last read, as it was metered or planned since, and then by its schedule in
-// force to its ready-by. There are none without a schedule, a capacity or a reading of this
-// stay.
+// carLevels returns the state of charge of a car that is plugged in, in %: since its last
+// reading as it was metered or planned, and then by its schedule in force until ready-by.
+// There are none without a schedule, a capacity or a reading of this stay.
 func carLevels(
 	ctx context.Context,
 	tx *store.Tx,
@@ -38,35 +37,35 @@ func carLevels(
 		return nil, err
 	}
 
-	course := levelCourse{
-		of:     &store.Discharge{Capacity: capacity},
-		held:   flex.WattHours(read.Value / 100 * float64(capacity)),
-		levels: []LevelAt{read},
+	course := chargeSimulation{
+		discharge: &store.Discharge{Capacity: capacity},
+		stored:    flex.WattHours(read.Value / 100 * float64(capacity)),
+		levels:    []LevelAt{read},
 	}
 
 	if !since.Empty() {
-		course.add(since.To, g.delivered(since), dischargedIn(c, &g, since))
+		course.add(since.To, g.delivered(since), possibleDischarge(c, &g, since))
 	}
 
 	for _, s := range scheduleParts(&c.Current, since.To) {
-		taken := flex.WattHours(scheduledEnergy(&c.Current, s) / 3600)
-		course.add(s.To, taken, dischargedBy(&c.Current, s))
+		charged := flex.WattHours(scheduledEnergy(&c.Current, s) / 3600)
+		course.add(s.To, charged, dischargeEnergy(&c.Current, s))
 	}
 
 	return course.levels, nil
 }
 
-// levelCourse is what a battery holds as time continues.
-type levelCourse struct {
-	of     *store.Discharge
-	held   flex.WattHours
-	levels []LevelAt
+// chargeSimulation simulates the state of charge of a car.
+type chargeSimulation struct {
+	discharge *store.Discharge
+	stored    flex.WattHours
+	levels    []LevelAt
 }
 
-// add continues to an instant, with what is taken and given until then.
-func (l *levelCourse) add(at time.Time, taken, given flex.WattHours) {
-	l.held = storedAfter(l.of, l.held, taken, given)
-	part := 100 * float64(l.held) / float64(l.of.Capacity)
+// add continues to an instant, with the energy that is charged and discharged until then.
+func (l *chargeSimulation) add(at time.Time, charged, discharged flex.WattHours) {
+	l.stored = storedAfter(l.discharge, l.stored, charged, discharged)
+	part := 100 * float64(l.stored) / float64(l.discharge.Capacity)
 	l.levels = append(l.levels, LevelAt{at, part})
 }
 
@@ -77,7 +76,7 @@ func capacityOf(a *flex.Asset) flex.WattHours {
 	return *a.Capacity
 }
 
-// stayLevel is the newest reading of a car's state of charge since it was plugged in; its
+// stayLevel returns the newest reading of a car's state of charge since it was plugged in; its
 // instant is zero if there is none.
 func stayLevel(
 	ctx context.Context,
@@ -113,8 +112,8 @@ func stayLevel(
 	return last, err
 }
 
-// scheduleParts are the times, from an instant to ready-by, in each of which a schedule asks
-// the same of its car.
+// scheduleParts returns the spans, from an instant to ready-by, in each of which a schedule
+// has the same steps.
 func scheduleParts(s *store.Schedule, from time.Time) []flex.Span {
 	var parts []flex.Span
 	bounds := []time.Time{from, s.From.ReadyBy}
@@ -139,8 +138,8 @@ func scheduleParts(s *store.Schedule, from time.Time) []flex.Span {
 	return parts
 }
 
-// AtLast is the level that is expected at the end of the plan, of a car at its ready-by; false
-// where that is not known.
+// AtLast returns the expected level at the end of the plan, which for a car is at its
+// ready-by; false if it is not known.
 func (l *Level) AtLast() (float64, bool) {
 	if len(l.Expected) == 0 {
 		return 0, false

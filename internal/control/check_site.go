@@ -9,30 +9,30 @@ import (
 	"flexd/internal/store"
 )
 
-// siteCheck is a dispatch at one of its sites, beside what flexd cannot change any more: the
-// home itself, and what the site's other batteries do in committed half-hours and by other
-// dispatches. Cars, heaters and the rest of the plans are made around the dispatch.
+// siteCheck checks a dispatch at one of its sites against what flexd can no longer change: the
+// home itself, and the site's other batteries in committed half-hours and by other dispatches.
+// Cars, heaters and the other plans are made around the dispatch.
 type siteCheck struct {
-	site    flex.SiteID
-	supply  flex.Supply
-	now     flex.Period
-	periods []flex.Period
-	base    baseLoad
-	net     []flex.Watts // what the home is expected to draw, less its solar generation
-	named   []askedAsset
-	besides []besideDispatch // of each half-hour
+	site       flex.SiteID
+	supply     flex.Supply
+	now        flex.Period
+	periods    []flex.Period
+	base       baseLoad
+	net        []flex.Watts // what the home is expected to draw, less its solar generation
+	dispatched []dispatchedAsset
+	otherLoads []otherBatteryLoad // of each half-hour
 }
 
-// askedAsset is an asset of the site that the dispatch names.
-type askedAsset struct {
-	power flex.Watts
-	wired flex.Wiring
+// dispatchedAsset is an asset of the site that is dispatched.
+type dispatchedAsset struct {
+	power  flex.Watts
+	wiring flex.Wiring
 }
 
-// besideDispatch is what other batteries draw and discharge in a half-hour.
-type besideDispatch struct {
-	draws, gives phaseLoad
-	given        flex.Watts // on all phases
+// otherBatteryLoad is what other batteries draw and discharge in a half-hour.
+type otherBatteryLoad struct {
+	draw, discharge phaseLoad
+	totalDischarge  flex.Watts // on all phases
 }
 
 // checkSites returns a Conflict if a dispatch has the assets of a site draw more than its main
@@ -48,9 +48,9 @@ func checkSites(
 		return err
 	}
 
-	asked := map[flex.AssetID]flex.Watts{}
+	requested := map[flex.AssetID]flex.Watts{}
 	for _, a := range order.Assets {
-		asked[a.ID] = a.Power
+		requested[a.ID] = a.Power
 	}
 
 	for _, id := range sites {
@@ -61,7 +61,7 @@ func checkSites(
 
 		c := siteCheck{site: id, supply: s.Supply, now: flex.PeriodAt(tx.Now())}
 		c.periods = periodsTo(flex.PeriodAt(flex.Later(order.From, tx.Now())), order.To)
-		if err := c.read(ctx, tx, asked); err != nil {
+		if err := c.read(ctx, tx, requested); err != nil {
 			return err
 		}
 		if err := c.check(); err != nil {
@@ -79,21 +79,21 @@ func suppliedSites(
 	tx *store.Tx,
 	order *store.Dispatch,
 ) ([]flex.SiteID, error) {
-	var asked []flex.AssetID
+	var requested []flex.AssetID
 	for _, a := range order.Assets {
 		if a.Power != 0 {
-			asked = append(asked, a.ID)
+			requested = append(requested, a.ID)
 		}
 	}
 
-	return tx.SuppliedSites(ctx, asked)
+	return tx.SuppliedSites(ctx, requested)
 }
 
 // read reads what is at the site.
 func (c *siteCheck) read(
 	ctx context.Context,
 	tx *store.Tx,
-	asked map[flex.AssetID]flex.Watts,
+	requested map[flex.AssetID]flex.Watts,
 ) error {
 	var err error
 	c.base, err = baseAt(ctx, tx, c.site)
@@ -106,48 +106,48 @@ func (c *siteCheck) read(
 		return err
 	}
 
-	c.besides = make([]besideDispatch, len(c.periods))
-	for i := range c.besides {
-		c.besides[i].draws.phases, c.besides[i].gives.phases = c.supply.Fuse.Phases, c.supply.Fuse.Phases
+	c.otherLoads = make([]otherBatteryLoad, len(c.periods))
+	for i := range c.otherLoads {
+		c.otherLoads[i].draw.phases, c.otherLoads[i].discharge.phases = c.supply.Fuse.Phases, c.supply.Fuse.Phases
 	}
 
 	c.expect(&store.BatteryPlan{})
 	for i := range all {
-		power, named := asked[all[i].ID]
-		wired := all[i].Wiring()
+		power, named := requested[all[i].ID]
+		wiring := all[i].Wiring()
 
 		if all[i].Type == flex.Battery {
-			wired, err = c.readBattery(ctx, tx, all[i].ID, named)
+			wiring, err = c.readBattery(ctx, tx, all[i].ID, named)
 			if err != nil {
 				return err
 			}
 		}
 
 		if named {
-			c.addNamed(&all[i], power, wired)
+			c.addDispatched(&all[i], power, wiring)
 		}
 	}
 
 	return nil
 }
 
-// addNamed adds an asset that the dispatch names. No device on one phase moves more than
-// SinglePhaseMax: one that is asked for more is taken to be on three phases, unless its phases
-// were given.
-func (c *siteCheck) addNamed(
+// addDispatched adds an asset that is dispatched. No device on one phase has more than
+// SinglePhaseMax: one with a greater dispatch is assumed to be on three phases, unless its
+// phases were given.
+func (c *siteCheck) addDispatched(
 	asset *flex.Asset,
 	power flex.Watts,
-	wired flex.Wiring,
+	wiring flex.Wiring,
 ) {
 	if most := max(power, -power); most > flex.SinglePhaseMax {
-		wired = asset.WiringAt(&most)
+		wiring = asset.WiringAt(&most)
 	}
 
-	c.named = append(c.named, askedAsset{power, wired})
+	c.dispatched = append(c.dispatched, dispatchedAsset{power, wiring})
 }
 
-// readBattery reads what a battery's plan expects of the home, and what it does unless the
-// dispatch names it. It returns its wiring.
+// readBattery reads what a battery's plan expects of the home, and what it does unless it is
+// dispatched. It returns its wiring.
 func (c *siteCheck) readBattery(
 	ctx context.Context,
 	tx *store.Tx,
@@ -171,58 +171,58 @@ func (c *siteCheck) readBattery(
 
 // expect sets what a plan expects of the home.
 func (c *siteCheck) expect(p *store.BatteryPlan) {
-	load, roof := guessed(p, c.periods)
+	load, roof := parseForecast(p, c.periods)
 	c.net = make([]flex.Watts, len(c.periods))
 	for i := range c.net {
 		c.net[i] = flex.Watts(2 * (load[i] - roof[i]))
 	}
 }
 
-// addBattery counts a battery that the dispatch does not name.
+// addBattery adds a battery that is not dispatched.
 func (c *siteCheck) addBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 ) error {
-	orders, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, c.periods)
+	orders, err := dispatchesOf(ctx, tx, b.Asset.ID, &b.Plan, c.periods)
 	if err != nil {
 		return err
 	}
 
-	power := orderedPower(b, orders)
+	power := dispatchPower(b, orders)
 	for i, p := range c.periods {
-		var o order
+		var o dispatchedPeriod
 		if orders != nil {
 			o = orders[i]
 		}
 
 		most := min(o.most, power)
-		if !o.given && b.Controlled && isCommitted(&b.Plan, p, c.now) {
+		if !o.isSet && b.Controlled && isCommitted(&b.Plan, p, c.now) {
 			o.draws = mayBeInMode(&b.Plan, p, battery.ModeCharge)
 			o.discharges = mayBeInMode(&b.Plan, p, battery.ModeDischarge)
 			most = power
 		}
 
 		if o.draws {
-			c.besides[i].draws.add(most, b.Wiring())
+			c.otherLoads[i].draw.add(most, b.Wiring())
 		}
 		if o.discharges {
-			c.besides[i].gives.add(most, b.Wiring())
-			c.besides[i].given += most
+			c.otherLoads[i].discharge.add(most, b.Wiring())
+			c.otherLoads[i].totalDischarge += most
 		}
 	}
 
 	return nil
 }
 
-// check returns a Conflict that states what would be possible, for the first half-hour in
-// which the dispatch asks for more.
+// check returns a Conflict that states what is possible, for the first half-hour in which the
+// dispatch exceeds it.
 func (c *siteCheck) check() error {
 	for i, p := range c.periods {
-		if err := c.checkDrawn(i, p.Start()); err != nil {
+		if err := c.checkDraw(i, p.Start()); err != nil {
 			return err
 		}
-		if err := c.checkGiven(i, p.Start()); err != nil {
+		if err := c.checkDischarge(i, p.Start()); err != nil {
 			return err
 		}
 	}
@@ -230,28 +230,28 @@ func (c *siteCheck) check() error {
 	return nil
 }
 
-// sumOf returns what the named assets draw together (with a sign of -1: discharge) beside
-// others, the sum of theirs alone, and the wiring of one of them.
+// sumOf returns what the dispatched assets and others draw together (with a sign of -1:
+// discharge), the sum of the dispatched ones alone, and the wiring of one of these.
 func (c *siteCheck) sumOf(sign flex.Watts, others phaseLoad) (phaseLoad, flex.Watts, flex.Wiring) {
 	var sum flex.Watts
-	var wired flex.Wiring
-	for _, a := range c.named {
+	var wiring flex.Wiring
+	for _, a := range c.dispatched {
 		if w := sign * a.power; w > 0 {
-			others.add(w, a.wired)
+			others.add(w, a.wiring)
 			sum += w
-			wired = a.wired
+			wiring = a.wiring
 		}
 	}
 
-	return others, sum, wired
+	return others, sum, wiring
 }
 
-// checkDrawn is check for what is drawn.
-func (c *siteCheck) checkDrawn(i int, at time.Time) error {
-	beside := c.besides[i].draws
-	beside.add(c.base.powerAt(c.periods[i]), flex.Wiring{})
-	all, sum, wired := c.sumOf(1, beside)
-	if sum == 0 || all.most() <= c.supply.Import {
+// checkDraw is check for drawing.
+func (c *siteCheck) checkDraw(i int, at time.Time) error {
+	others := c.otherLoads[i].draw
+	others.add(c.base.powerAt(c.periods[i]), flex.Wiring{})
+	all, sum, wiring := c.sumOf(1, others)
+	if sum == 0 || all.max() <= c.supply.Import {
 		return nil
 	}
 
@@ -260,32 +260,32 @@ func (c *siteCheck) checkDrawn(i int, at time.Time) error {
 		"the main fuse of site %v carries %g kW, and beside the home itself and what other batteries are sent it leaves %g kW at %s, not the %g kW that the dispatch asks for",
 		c.site,
 		c.supply.Import.KW(),
-		beside.left(c.supply.Import, wired).KW(),
+		others.headroom(c.supply.Import, wiring).KW(),
 		at.Format(time.RFC3339),
 		sum.KW(),
 	)
 }
 
-// checkGiven is check for what is discharged. No phase of the fuse may carry more outwards
-// than it carries, whatever the home draws on the others.
-func (c *siteCheck) checkGiven(i int, at time.Time) error {
-	beside := c.besides[i].gives
-	all, sum, wired := c.sumOf(-1, beside)
+// checkDischarge is check for discharging. No phase of the fuse may carry more outwards than
+// its capacity, whatever the home draws on the others.
+func (c *siteCheck) checkDischarge(i int, at time.Time) error {
+	others := c.otherLoads[i].discharge
+	all, sum, wiring := c.sumOf(-1, others)
 	if sum == 0 {
 		return nil
 	}
 
-	left := max(0, min(c.supply.Export, c.supply.Import)+c.net[i]-c.besides[i].given) // no fuse carries more outwards
-	passes := sum > left
+	remaining := max(0, min(c.supply.Export, c.supply.Import)+c.net[i]-c.otherLoads[i].totalDischarge) // the fuse limits export too
+	exceeds := sum > remaining
 	if c.supply.Fuse.Phases == 3 {
 		roof := max(0, -c.net[i])
 		all.add(roof, flex.Wiring{})
-		beside.add(roof, flex.Wiring{})
-		left = min(left, beside.left(c.supply.Import, wired))
-		passes = passes || all.most() > c.supply.Import
+		others.add(roof, flex.Wiring{})
+		remaining = min(remaining, others.headroom(c.supply.Import, wiring))
+		exceeds = exceeds || all.max() > c.supply.Import
 	}
 
-	if !passes {
+	if !exceeds {
 		return nil
 	}
 
@@ -295,7 +295,7 @@ func (c *siteCheck) checkGiven(i int, at time.Time) error {
 		c.site,
 		min(c.supply.Export, c.supply.Import).KW(),
 		c.supply.Import.KW(),
-		left.KW(),
+		remaining.KW(),
 		at.Format(time.RFC3339),
 		sum.KW(),
 	)

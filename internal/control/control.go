@@ -141,7 +141,7 @@ func limitsOf(
 	if err != nil {
 		return nil, err
 	}
-	u.site, err = fusedAround(ctx, tx, c)
+	u.site, err = siteAround(ctx, tx, c)
 
 	return u, err
 }
@@ -222,14 +222,14 @@ func (s *Service) draft(
 	answer, car := u.solve(&problem, c, e)
 
 	candidate := why.candidate(c, &e, &problem, &answer)
-	candidate.Now, candidate.Exceeds = tx.Now(), u.site.replaces(car, c)
+	candidate.Now, candidate.Exceeds = tx.Now(), u.site.mustReplace(car, c)
 	replaces, err := s.replaces(ctx, tx, c, &e, u, &candidate)
 	if err != nil || !replaces {
 		return nil, nil, err
 	}
 
 	schedule := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
-	schedule.Steps = u.site.ended(car, candidate.newSteps(), u.binding)
+	schedule.Steps = u.site.withStepsAfterEnd(car, candidate.newSteps(), u.binding)
 
 	return schedule, ps, nil
 }
@@ -251,7 +251,7 @@ func (s *Service) replaces(
 	}
 
 	candidate.Discharging = discharging
-	candidate.Exceeds = candidate.Exceeds || u.outgrown(c, candidate)
+	candidate.Exceeds = candidate.Exceeds || u.dischargeExceedsCaps(c, candidate)
 	decision := s.decide(ctx, c.Asset.ID, candidate)
 	u.again = decision.Again
 
@@ -269,7 +269,7 @@ func (u *limits) solve(
 
 	var plan charge.Plan
 	*p, plan, u.binding = u.headroom.charge(*p)
-	car := u.site.joined(c, e)
+	car := u.site.addPlannedCar(c, e)
 	u.binding = u.site.fitToFuse(car, p, &plan, u.binding)
 
 	return plan, car
@@ -284,15 +284,15 @@ func (why replanReason) candidate(
 	plan *charge.Plan,
 ) Candidate {
 	return Candidate{
-		Trigger:  why.trigger,
-		Required: why.must || c.Current.Generation == 0 || rephased(e, &c.Current),
-		Measured: e.Learned != nil,
-		MarketAt: c.Session.MarketAt,
-		Current:  c.Current.Charging(),
-		Power:    c.Current.From.Power,
-		Given:    dischargesAhead(&c.Current, p.From),
-		Problem:  p,
-		Plan:     plan,
+		Trigger:    why.trigger,
+		Required:   why.must || c.Current.Generation == 0 || rephased(e, &c.Current),
+		Measured:   e.Learned != nil,
+		MarketAt:   c.Session.MarketAt,
+		Current:    c.Current.Charging(),
+		Power:      c.Current.From.Power,
+		Discharges: dischargeSteps(&c.Current, p.From),
+		Problem:    p,
+		Plan:       plan,
 	}
 }
 
@@ -342,7 +342,7 @@ func inputs(
 	s := &c.Current
 	planned := c.Open() && s.Generation > 0
 	if c.Open() && !planned {
-		if err := closeForCalls(ctx, tx, c.Asset.ID, &e); err != nil {
+		if err := closeForEarlierCalls(ctx, tx, c.Asset.ID, &e); err != nil {
 			return e, err
 		}
 	}

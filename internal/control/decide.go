@@ -63,8 +63,8 @@ type Candidate struct {
 
 	Current []flex.Step // the steps of the schedule in force
 	// the power that it was planned with; zero for not compared
-	Power flex.Watts
-	Given []flex.Step // what it discharges from now on
+	Power      flex.Watts
+	Discharges []flex.Step // what it discharges from now on
 	// the new plan's discharge, compared; nil if the car discharges nothing, or may not
 	Discharging *Discharging
 	Problem     *charge.Problem
@@ -79,7 +79,7 @@ type Decision struct {
 	// when to compare a schedule that stays again; zero for not before the next cause
 	Again time.Time
 	// the rule of engine/check that the plan breaks, for which it is not sent; nil for none
-	Broken error
+	RuleBroken error
 }
 
 // Decide says whether a plan replaces the schedule in force. It is the only place that decides
@@ -98,7 +98,7 @@ func Decide(c *Candidate) Decision {
 		return d
 	}
 	if err := check.Charge(*c.Problem, *c.Plan); err != nil {
-		return Decision{Broken: err}
+		return Decision{RuleBroken: err}
 	}
 
 	return d
@@ -111,7 +111,7 @@ func (c *Candidate) decideUnchecked() Decision {
 		return urgent
 	}
 	same := sameAhead(c.Current, c.newSteps(), c.Problem.From)
-	if same && sameDischarges(c.Given, c.newDischarges()) {
+	if same && sameDischarges(c.Discharges, c.newDischarges()) {
 		return Decision{}
 	}
 	if c.Trigger == ByEvent {
@@ -202,12 +202,12 @@ func sameDischarges(a, b []flex.Step) bool {
 // compareWithDischarge is benefit, with the planned discharge of a car. A discharge that is no
 // longer allowed is replaced.
 func (c *Candidate) compareWithDischarge() Decision {
-	if len(c.Given)+len(c.newDischarges()) == 0 {
+	if len(c.Discharges)+len(c.newDischarges()) == 0 {
 		return c.benefit()
 	}
 
-	wrong := c.Discharging == nil || c.Discharging.Wrong
-	if wrong || len(c.Given) == 0 && c.benefit().Value == store.Urgent {
+	wrong := c.Discharging == nil || c.Discharging.Infeasible
+	if wrong || len(c.Discharges) == 0 && c.benefit().Value == store.Urgent {
 		return Decision{Replace: true, Value: store.Urgent}
 	}
 
@@ -225,7 +225,7 @@ func (c *Candidate) benefit() Decision {
 	old, next := effectOf(p, assumed, c.Current), effectOf(p, assumed, c.Plan.Steps)
 
 	slack := c.slack()
-	gain := next.energy - old.energy - lateMore(p, c.Current, c.Plan.Steps)
+	gain := next.energy - old.energy - extraStartEnergy(p, c.Current, c.Plan.Steps)
 	if gain > slack || old.peak-next.peak > slack {
 		return Decision{Replace: true, Value: store.Urgent}
 	}
@@ -273,14 +273,14 @@ func (s *Service) decide(
 	c *Candidate,
 ) Decision {
 	decision := Decide(c)
-	if decision.Broken != nil {
+	if decision.RuleBroken != nil {
 		s.log().ErrorContext(
 			ctx,
 			"a plan breaks a law and is not sent",
 			"asset",
 			asset,
 			"law",
-			decision.Broken,
+			decision.RuleBroken,
 		)
 	}
 

@@ -144,7 +144,7 @@ func TestDecide_LessPower(t *testing.T) {
 				Trigger: control.ByInputs, Now: decideNow, Current: charging(0, whole), Power: c.power, Problem: &problem, Plan: &plan,
 			})
 
-			if d.Replace != c.want || d.Broken != nil {
+			if d.Replace != c.want || d.RuleBroken != nil {
 				t.Errorf("decided %+v", d)
 			}
 		})
@@ -243,7 +243,7 @@ func TestDecide_MorePower(t *testing.T) {
 				Trigger: control.ByInputs, Now: decideNow, Current: plan.Steps, Power: c.power, Problem: &problem, Plan: &plan,
 			})
 
-			if d.Replace != c.want || d.Broken != nil {
+			if d.Replace != c.want || d.RuleBroken != nil {
 				t.Errorf("decided %+v", d)
 			}
 		})
@@ -293,7 +293,7 @@ func TestDecide_BrokenPlan(t *testing.T) {
 	plan := charge.Solve(problem)
 	plan.Steps = charging(0, 0)
 	d := control.Decide(&control.Candidate{Trigger: control.ByEvent, Required: true, Now: decideNow, Problem: &problem, Plan: &plan})
-	if d.Replace || d.Broken == nil {
+	if d.Replace || d.RuleBroken == nil {
 		t.Errorf("decided %+v", d)
 	}
 }

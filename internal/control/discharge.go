@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// DischargeMinSaving is what discharging must save, in pence, for a car to be discharged
-	// at all, or otherwise than before.
+	// DischargeMinSaving is the least saving, in pence, for which a car is discharged at all,
+	// or differently than by its schedule in force.
 	DischargeMinSaving = 2.0
 	// DischargeTurn is the cost of one more change from charging to discharging, in addition
 	// to wear, in pence.
@@ -25,70 +25,72 @@ const (
 	chargeReadBefore = 10 * time.Minute
 )
 
-// Why a car that may discharge is charged alone.
+// Reasons why a car that may discharge only charges. They are stored with the schedule and
+// shown to operators.
 const (
-	dischargeEnded      = "its user's consent, its endpoint or its charger does not permit it any more"
-	dischargeUnread     = "its state of charge was not read in the last two hours"
-	dischargeNow        = "it charges at once"
-	dischargeCalled     = "an instruction has called it"
-	dischargeCapped     = "its fleet was planned together under caps, where this car leaves others what they need; what it may give beside them is worked out after that"
-	dischargePooled     = "its organisation has traded a position, for which cars are charged alone"
-	dischargeFeeder     = "what limits the export of its feeder leaves it less than 0.5 kW beside the batteries and the other cars there"
-	dischargePaced      = "the starts per minute that its caps allow leave no way of giving and charging again"
-	dischargeFuse       = "it shares its site's main fuse with other cars, beside which cars are charged alone"
-	dischargeBattery    = "it shares its site with a home battery that is not planned, beside which cars are charged alone"
-	dischargeHomeCapped = "it shares its site with a home battery, beside which cars are charged alone under caps"
-	dischargePrices     = "its ready-by is after the last half-hour that its site's battery is planned for"
-	dischargeTooFar     = "its ready-by is more than two days ahead"
-	dischargeWeak       = "it can give less than 0.5 kW, which is less than any car is asked to give"
-	dischargeNoExport   = "its site may not export what it would give: less than 0.5 kW"
-	dischargeOthers     = "other cars of its site may give what the site may export"
-	dischargeUnpriced   = "no prices are known"
-	dischargeNoTime     = "all the time in which it may charge is needed, so that nothing could be charged again"
-	dischargeNoMargin   = "what it gives would earn less in each half-hour than the wear and charging it again, losses counted"
-	dischargeReserve    = "what it holds is kept as its reserve"
-	dischargeNoGain     = "no plan of giving and charging again was found that saves 2 p or more"
-	dischargeNoGainCars = "beside what the other cars of its site do no plan of giving and charging again was found that saves 2 p or more"
-	dischargeNoGainHome = "beside what its site's battery does no plan of giving and charging again was found that saves 2 p or more"
-	dischargeRefused    = "the plan by which it would give was refused by the check before sending"
+	dischargeNotPermitted   = "its user's consent, its endpoint or its charger does not permit it any more"
+	dischargeNoReading      = "its state of charge was not read in the last two hours"
+	dischargeChargeNow      = "it charges at once"
+	dischargeInstruction    = "an instruction has called it"
+	dischargeCaps           = "its fleet was planned together under caps, where this car leaves others what they need; what it may give beside them is worked out after that"
+	dischargePosition       = "its organisation has traded a position, for which cars are charged alone"
+	dischargeFeeder         = "what limits the export of its feeder leaves it less than 0.5 kW beside the batteries and the other cars there"
+	dischargeStartRate      = "the starts per minute that its caps allow leave no way of giving and charging again"
+	dischargeFuse           = "it shares its site's main fuse with other cars, beside which cars are charged alone"
+	dischargeBattery        = "it shares its site with a home battery that is not planned, beside which cars are charged alone"
+	dischargeHomeCaps       = "it shares its site with a home battery, beside which cars are charged alone under caps"
+	dischargeBatteryHorizon = "its ready-by is after the last half-hour that its site's battery is planned for"
+	dischargeHorizon        = "its ready-by is more than two days ahead"
+	dischargeLowPower       = "it can give less than 0.5 kW, which is less than any car is asked to give"
+	dischargeNoExport       = "its site may not export what it would give: less than 0.5 kW"
+	dischargeOtherCars      = "other cars of its site may give what the site may export"
+	dischargeNoPrices       = "no prices are known"
+	dischargeNoTime         = "all the time in which it may charge is needed, so that nothing could be charged again"
+	dischargeNoMargin       = "what it gives would earn less in each half-hour than the wear and charging it again, losses counted"
+	dischargeReserve        = "what it holds is kept as its reserve"
+	dischargeNoGain         = "no plan of giving and charging again was found that saves 2 p or more"
+	dischargeNoGainCars     = "beside what the other cars of its site do no plan of giving and charging again was found that saves 2 p or more"
+	dischargeNoGainHome     = "beside what its site's battery does no plan of giving and charging again was found that saves 2 p or more"
+	dischargeCheckFailed    = "the plan by which it would give was refused by the check before sending"
 )
 
-// What a car that was said to discharge lacked when it was planned.
+// What was missing when a car was planned that is registered as one that discharges.
 const (
-	lacksConsent  = "its site's user had not consented to it"
-	lacksEndpoint = "the endpoint for schedules took none with discharge"
-	lacksCapacity = "the capacity of its battery was not known"
+	missingConsent  = "its site's user had not consented to it"
+	missingEndpoint = "the endpoint for schedules took none with discharge"
+	missingCapacity = "the capacity of its battery was not known"
 )
 
-// lacksToDischarge is what a car that was said to discharge lacks for that; empty if it lacks
-// nothing, and for all other cars.
-func lacksToDischarge(c *store.PlanningState) string {
+// missingForDischarge is what is missing for a car to discharge that is registered with a
+// discharge power. It is empty if nothing is missing, and for all other cars.
+func missingForDischarge(c *store.PlanningState) string {
 	switch {
 	case c.Asset.Discharge.Power <= 0:
 		return ""
 	case c.Asset.Capacity == nil || *c.Asset.Capacity <= 0:
-		return lacksCapacity
+		return missingCapacity
 
 	case !c.DischargeConsent:
-		return lacksConsent
+		return missingConsent
 	case !c.MayDischarge:
-		return lacksEndpoint
+		return missingEndpoint
 	}
 
 	return ""
 }
 
-// dischargeable reports whether everything was stated and agreed that is needed to discharge a
-// car.
+// dischargeable reports whether a car may discharge: its discharge power and capacity are
+// known, and its user and its endpoint permit it.
 func dischargeable(c *store.PlanningState) bool {
 	known := c.Asset.Discharge.Power > 0 && c.Asset.Capacity != nil
 
 	return known && *c.Asset.Capacity > 0 && c.MayDischarge
 }
 
-// readDischarge works out what a car holds that may be discharged, and what it is to hold by
-// ready-by. What it has given since its need was said is needed again, also where it may not
-// be discharged any more.
+// readDischarge sets how much energy a car's battery stores that may be discharged, and how
+// much it is to store by ready-by. Energy that it has discharged since its need was stated is
+// needed again, even if it may not discharge any more. A car that cannot discharge gets the
+// reason instead.
 func readDischarge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -96,12 +98,12 @@ func readDischarge(
 	e *store.PlanInputs,
 	g *progress,
 	from time.Time,
-	same bool, // the deadline of the schedule in force holds
+	same bool, // the deadline is that of the schedule in force
 ) error {
 	next := dischargeOf(c)
 
 	if next == nil {
-		e.ChargesOnly = lacksToDischarge(c)
+		e.ChargesOnly = missingForDischarge(c)
 
 		return nil
 	}
@@ -115,7 +117,7 @@ func readDischarge(
 	unread := last.at.IsZero() || from.Sub(last.readAt) > ChargeFresh
 
 	if unread && next.Why == "" {
-		next.Why = dischargeUnread
+		next.Why = dischargeNoReading
 	}
 
 	if last.at.IsZero() {
@@ -123,19 +125,19 @@ func readDischarge(
 	}
 
 	since := flex.Span{From: last.at, To: from}
-	taken := g.delivered(since)
+	charged := g.delivered(since)
 	next.ReadAt = last.readAt
-	next.Stored = storedAfter(next, last.level, taken, dischargedIn(c, g, since))
-	next.Held = storedAfter(next, last.held, taken, 0)
+	next.Stored = storedAfter(next, last.level, charged, possibleDischarge(c, g, since))
+	next.Held = storedAfter(next, last.withoutDischarge, charged, 0)
 
-	next.Target = heldByReady(e, c, same)
-	limitDelivered(e, takenBack(c, g, from))
+	next.Target = targetCharge(e, c, same)
+	limitDelivered(e, rechargeEnergy(c, g, from))
 
 	return nil
 }
 
-// limitDelivered reduces what counts as delivered to what a car still holds. Again notes how
-// much of the reduction is due to what it may have discharged; back is the most that can be.
+// limitDelivered reduces the energy that counts as delivered to what is still in the battery.
+// Again is the part of that reduction which is due to discharging, at most back.
 func limitDelivered(e *store.PlanInputs, back flex.WattHours) {
 	d := e.Discharge
 	missing := d.Target - d.Stored
@@ -144,21 +146,22 @@ func limitDelivered(e *store.PlanInputs, back flex.WattHours) {
 	e.Delivered = counted
 }
 
-// takenBack is the energy that a car must take again for all that it may have discharged in
-// its stay. A car whose charger loses more than is assumed needs more energy too, but has
-// discharged nothing.
-func takenBack(
+// rechargeEnergy is the energy that a car must take from the grid to replace all that it may
+// have discharged during its stay. It bounds the recharge need: a car whose charger loses more
+// than is assumed needs more energy too, but not because it discharged.
+func rechargeEnergy(
 	c *store.PlanningState,
 	g *progress,
 	until time.Time,
 ) flex.WattHours {
 	stay := flex.Span{From: c.Session.PluggedInAt, To: until}
 
-	return gridSide(storedSide(dischargedIn(c, g, stay)))
+	return gridSide(storedSide(possibleDischarge(c, g, stay)))
 }
 
-// dischargeOf is what is known of how a car is discharged, or why it is not any more; nil for
-// a car that never was to be.
+// dischargeOf returns the parameters of a car's discharge. For a car that may not discharge
+// any more it returns those of its schedule in force, with the reason; for a car that never
+// could, nil.
 func dischargeOf(c *store.PlanningState) *store.Discharge {
 	if dischargeable(c) {
 		own, capacity := &c.Asset.Discharge, *c.Asset.Capacity
@@ -178,18 +181,18 @@ func dischargeOf(c *store.PlanningState) *store.Discharge {
 	}
 
 	ended := before.ChargedAlone()
-	ended.Why = dischargeEnded
+	ended.Why = dischargeNotPermitted
 
 	return ended
 }
 
-// storedAfter is what a car stores after it took one energy and discharged another, both on
-// the grid's side.
+// storedAfter is the energy in a car's battery after it took some energy from the grid and
+// discharged some to it.
 func storedAfter(
 	d *store.Discharge,
-	level, taken, discharged flex.WattHours,
+	level, charged, discharged flex.WattHours,
 ) flex.WattHours {
-	more := flex.WattHours(float64(taken) * discharge.Efficiency)
+	more := flex.WattHours(float64(charged) * discharge.Efficiency)
 
 	return max(0, min(d.Capacity, level+more-storedSide(discharged)))
 }
@@ -201,16 +204,16 @@ func storedSide(discharged flex.WattHours) flex.WattHours {
 
 // gridSide is the energy that is taken from the grid to store an energy.
 func gridSide(stored flex.WattHours) flex.WattHours {
-	taken := float64(max(0, stored)) / discharge.Efficiency
+	charged := float64(max(0, stored)) / discharge.Efficiency
 
-	return flex.WattHours(math.Ceil(taken))
+	return flex.WattHours(math.Ceil(charged))
 }
 
-// heldByReady is what a car is to hold by ready-by: what it was to hold before, while the
-// deadline is the same. After a new intent it is the need on top of what the car would hold
-// had it discharged nothing since its state of charge was read: the user could not know of
-// that discharge.
-func heldByReady(e *store.PlanInputs, c *store.PlanningState, same bool) flex.WattHours {
+// targetCharge is the energy that a car is to store by ready-by. While the deadline is the
+// same, it stays what it was. After a new intent it is the need in addition to what the car
+// would store had it discharged nothing since its state of charge was read: the user could not
+// know of that discharge.
+func targetCharge(e *store.PlanInputs, c *store.PlanningState, same bool) flex.WattHours {
 	d := e.Discharge
 	before := c.Current.From.Discharge
 
@@ -223,9 +226,9 @@ func heldByReady(e *store.PlanInputs, c *store.PlanningState, same bool) flex.Wa
 	return min(d.Capacity, d.Held+flex.WattHours(needed))
 }
 
-// dischargedIn is what a car may have given in a time: by its schedule in force, accepted or
-// not, and by those that it followed before.
-func dischargedIn(
+// possibleDischarge is the most that a car may have discharged in a span: by its schedule in
+// force, accepted or not, and by those that it followed before.
+func possibleDischarge(
 	c *store.PlanningState,
 	g *progress,
 	since flex.Span,
@@ -234,23 +237,23 @@ func dischargedIn(
 
 	if c.Open() && c.Current.Generation > 0 {
 		made := flex.Span{From: c.Current.Steps[0].From, To: since.To}
-		sum += dischargedBy(&c.Current, since.Meet(made))
+		sum += dischargeEnergy(&c.Current, since.Meet(made))
 	}
 
 	for _, f := range g.followed {
 		if f.schedule.EventID != c.Current.EventID {
-			sum += dischargedBy(f.schedule, since.Meet(f.Span))
+			sum += dischargeEnergy(f.schedule, since.Meet(f.Span))
 		}
 	}
 
 	return sum
 }
 
-// dischargedBy is what a schedule has its car discharge in a time.
-func dischargedBy(s *store.Schedule, in flex.Span) flex.WattHours {
+// dischargeEnergy is the energy that a schedule has its car discharge in a span.
+func dischargeEnergy(s *store.Schedule, in flex.Span) flex.WattHours {
 	sum := int64(0)
 
-	for _, step := range dischargesAhead(s, in.From) {
+	for _, step := range dischargeSteps(s, in.From) {
 		seconds := max(0, step.Meet(in).Len()) / time.Second
 		sum += int64(step.Limit) * int64(seconds)
 	}
@@ -258,16 +261,17 @@ func dischargedBy(s *store.Schedule, in flex.Span) flex.WattHours {
 	return flex.WattHours(sum / 3600)
 }
 
-// carCharge is what a car's battery held, when, and when that was read last.
+// carCharge is the state of charge of a car's battery at an instant.
 type carCharge struct {
-	level  flex.WattHours
-	held   flex.WattHours // what it would hold had it discharged nothing since readAt
-	at     time.Time      // zero if it is not known
-	readAt time.Time
+	level            flex.WattHours
+	withoutDischarge flex.WattHours // what it would store had it discharged nothing since readAt
+	at               time.Time      // zero if it is not known
+	readAt           time.Time
 }
 
-// lastCharge is what a car's battery was last known to hold: as it was read in this stay since
-// the schedule in force was made, else as that was made from.
+// lastCharge is the last known state of charge of a car: the newest reading of this stay, if
+// there is one since the schedule in force was made, and else what that schedule was planned
+// with.
 func lastCharge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -293,7 +297,7 @@ func lastCharge(
 
 	if before != nil && !before.ReadAt.IsZero() {
 		last.level, last.readAt = before.Stored, before.ReadAt
-		last.held = max(before.Stored, before.Held)
+		last.withoutDischarge = max(before.Stored, before.Held)
 		last.at = c.Current.Steps[0].From
 	}
 
@@ -301,14 +305,14 @@ func lastCharge(
 
 	if known && !at.Before(stay) && at.After(last.readAt) {
 		last.level, last.readAt = min(level, capacity), at
-		last.held, last.at = last.level, at
+		last.withoutDischarge, last.at = last.level, at
 	}
 
 	return last, nil
 }
 
-// dischargesAhead is what a schedule has its car discharge from an instant on.
-func dischargesAhead(s *store.Schedule, from time.Time) []flex.Step {
+// dischargeSteps returns the discharge steps of a schedule from an instant on.
+func dischargeSteps(s *store.Schedule, from time.Time) []flex.Step {
 	var discharges []flex.Step
 	if s.From.Discharge == nil {
 		return nil
@@ -325,38 +329,39 @@ func dischargesAhead(s *store.Schedule, from time.Time) []flex.Step {
 	return discharges
 }
 
-// chargesOnly is why a car is charged alone from now on, beside what it shares its site or its
-// organisation with; empty if it may discharge.
-func chargesOnly(
+// chargeOnlyReason says why a car only charges from now on; empty if it may discharge. sharing
+// is the reason that follows from what its site or organisation is shared with, which
+// sharedReason and the method of a site's plan find.
+func chargeOnlyReason(
 	e *store.PlanInputs,
-	beside string,
+	sharing string,
 	from time.Time,
 ) string {
 	switch {
 	case e.Discharge.Why != "":
 		return e.Discharge.Why
-	case beside != "":
-		return beside
+	case sharing != "":
+		return sharing
 
 	case !e.ChargeNow.Empty():
-		return dischargeNow
+		return dischargeChargeNow
 	case len(e.Closed) > 0:
-		return dischargeCalled
+		return dischargeInstruction
 	case e.ReadyBy.Sub(from) > planHorizon:
-		return dischargeTooFar
+		return dischargeHorizon
 	}
 
 	return ""
 }
 
-// besideAlone is why a car that is planned by itself is charged alone, beside what it shares
-// its site or its organisation with.
-func besideAlone(c *store.PlanningState, u *limits) string {
+// sharedReason says why a car that is planned on its own only charges, because of what it
+// shares its site or its organisation with; empty for no such reason.
+func sharedReason(c *store.PlanningState, u *limits) string {
 	switch {
 	case u.headroom != nil && len(u.headroom.Position) > 0:
-		return dischargePooled
+		return dischargePosition
 	case u.headroom != nil && c.Battery:
-		return dischargeHomeCapped
+		return dischargeHomeCaps
 	case c.Battery:
 		return dischargeBattery
 	case u.site != nil:
@@ -366,9 +371,10 @@ func besideAlone(c *store.PlanningState, u *limits) string {
 	return ""
 }
 
-// chargeAlone has a schedule that is planned with a fleet discharge nothing from an instant
-// on. What the one before has given until then is needed again.
-func chargeAlone(e *store.PlanInputs, p *store.ScheduledAsset, from time.Time) {
+// dropDischarge removes the discharge from the inputs of a schedule that is planned with a
+// fleet, from an instant on. What the schedule in force has discharged until then is needed
+// again.
+func dropDischarge(e *store.PlanInputs, p *store.ScheduledAsset, from time.Time) {
 	before := &p.Current
 	d := e.Discharge.ChargedAlone()
 
@@ -377,28 +383,28 @@ func chargeAlone(e *store.PlanInputs, p *store.ScheduledAsset, from time.Time) {
 	}
 
 	since := flex.Span{From: before.Steps[0].From, To: from}
-	discharged := dischargedBy(before, since)
-	taken := deliveredBy(p, from)
+	discharged := dischargeEnergy(before, since)
+	charged := deliveredBy(p, from)
 
-	d.Held = storedAfter(d, max(d.Stored, d.Held), taken, 0)
-	d.Stored = storedAfter(d, d.Stored, taken, discharged)
-	d.Why = dischargeCapped
+	d.Held = storedAfter(d, max(d.Stored, d.Held), charged, 0)
+	d.Stored = storedAfter(d, d.Stored, charged, discharged)
+	d.Why = dischargeCaps
 	e.Discharge = d
 	e.Delivered -= gridSide(storedSide(discharged))
 }
 
-// readDischarging reads the schedules that the charger of a car may be following that may
-// discharge: its newest, and those before it down to the one that was taken and not refused
-// since.
-func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
-	c.sent = [][]flex.Step{c.Current.Steps}
+// readPossibleSchedules reads the schedules that a car's charger may be following, if one of
+// them discharges: the newest, and those before it down to the last one that was accepted and
+// has not failed since. It leaves possibleSchedules nil if they are not all known.
+func (c *siteCar) readPossibleSchedules(ctx context.Context, tx *store.Tx) error {
+	c.possibleSteps = [][]flex.Step{c.Current.Steps}
 	chain := []*store.Schedule{&c.Current}
 	before := c.Current.EventID
-	taken := c.Followed()
+	accepted := c.Followed()
 
-	for len(chain) < chainMax && !taken {
+	for len(chain) < chainMax && !accepted {
 		s, err := tx.Schedule(ctx, before)
-		if flex.KindOf(err) == flex.NotFound { // deleted after its retention: it may discharge all that it can
+		if flex.KindOf(err) == flex.NotFound { // deleted after its retention: unknown
 			return nil
 		}
 		if err != nil {
@@ -407,7 +413,7 @@ func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
 
 		if s.EventID != c.Current.EventID {
 			chain = append(chain, &s)
-			c.sent = append(c.sent, s.Steps)
+			c.possibleSteps = append(c.possibleSteps, s.Steps)
 		}
 
 		before = s.Before
@@ -420,35 +426,35 @@ func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
 			return err
 		}
 
-		_, taken = up[s.EventID]
+		_, accepted = up[s.EventID]
 	}
 
 	if len(chain) < chainMax { // else there are more
-		c.discharging = chain
+		c.possibleSchedules = chain
 	}
 
 	return nil
 }
 
-// mayDischarge is what a car may discharge from an instant on, by any of the schedules that
-// its charger may be following and by what it is about to be sent. If those are not known, it
-// may discharge all that it can until it ends.
-func (c *siteCar) mayDischarge(from time.Time) draws {
-	var may draws
+// possibleDischarge is the most that a car may discharge from an instant on, by any of the
+// schedules that its charger may be following and by the one that it is about to be sent. If
+// these are not all known, it is the car's full discharge power until its last possible end.
+func (c *siteCar) possibleDischarge(from time.Time) loadBound {
+	var may loadBound
 	d := c.Current.From.Discharge
-	may.power, may.wired = flex.Unbounded, c.wiring()
+	may.power, may.wiring = flex.Unbounded, c.wiring()
 
 	if len(c.discharges) > 0 {
 		may.lists = append(may.lists, c.discharges)
 	}
 
-	if d != nil && c.discharging == nil {
+	if d != nil && c.possibleSchedules == nil {
 		whole := flex.Span{From: from, To: c.lastEnd(from)}
 		may.lists = append(may.lists, []flex.Step{{Span: whole, Limit: d.Power}})
 	}
 
-	for _, s := range c.discharging {
-		if ahead := dischargesAhead(s, from); len(ahead) > 0 {
+	for _, s := range c.possibleSchedules {
+		if ahead := dischargeSteps(s, from); len(ahead) > 0 {
 			may.lists = append(may.lists, ahead)
 		}
 	}
@@ -456,74 +462,75 @@ func (c *siteCar) mayDischarge(from time.Time) draws {
 	return may
 }
 
-// lastEnd is when a car is done by the last of the schedules that its charger may be
-// following, and by the next.
+// lastEnd is the latest end of a car's charging by any schedule that its charger may be
+// following, and by the next one.
 func (c *siteCar) lastEnd(from time.Time) time.Time {
 	end := flex.Later(c.end(from), c.Current.From.ReadyBy)
 
-	for _, s := range c.discharging {
+	for _, s := range c.possibleSchedules {
 		end = flex.Later(end, flex.Later(s.From.ReadyBy, s.From.ChargeNow.To))
 	}
 
 	return end
 }
 
-// freedAt is what the cars may discharge from now on that were freed at a site while they were
-// plugged in: until a charger has accepted that, it may go on by the schedule before.
-func freedAt(
+// uncontrolledCarsAt returns what those cars of a site may still discharge that flexd no
+// longer controls, and that were plugged in when control ended. Until its charger has accepted
+// that, such a car may go on by its last schedule.
+func uncontrolledCarsAt(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) ([]draws, error) {
+) ([]loadBound, error) {
 	found, err := tx.FreedAt(ctx, site)
 	if err != nil {
 		return nil, fmt.Errorf("read what was freed at the site: %w", err)
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	var freed []draws
+	var uncontrolled []loadBound
 
 	for i := range found {
-		may, err := freedMayDischarge(ctx, tx, &found[i], from)
+		may, err := uncontrolledCarDischarge(ctx, tx, &found[i], from)
 		if err != nil {
 			return nil, err
 		}
 
-		freed = append(freed, may)
+		uncontrolled = append(uncontrolled, may)
 	}
 
-	return freed, nil
+	return uncontrolled, nil
 }
 
-// freedMayDischarge is what one that was freed may discharge. Where a schedule of it cannot be
-// read, it holds up no other of its site: it counts with all that it can give.
-func freedMayDischarge(
+// uncontrolledCarDischarge is what one such car may still discharge. If none of its schedules
+// can be read, it counts with its full power, so that the other cars of the site can be
+// planned.
+func uncontrolledCarDischarge(
 	ctx context.Context,
 	tx *store.Tx,
 	p *store.ScheduledAsset,
 	from time.Time,
-) (draws, error) {
+) (loadBound, error) {
 	if p.Unread != nil {
-		return dischargesAlways(ctx, tx, p.Current.AssetID)
+		return dischargeAtAnyTime(ctx, tx, p.Current.AssetID)
 	}
 
 	car := siteCar{member: member{ScheduledAsset: p, from: p.Current.From}}
 	if car.from.Discharge == nil {
-		return draws{}, nil
+		return loadBound{}, nil
 	}
 
-	err := car.readDischarging(ctx, tx)
-	if errors.Is(err, store.ErrUnreadable) { // one before its newest: what it may discharge until it ends is not known
+	err := car.readPossibleSchedules(ctx, tx)
+	if errors.Is(err, store.ErrUnreadable) { // a schedule before the newest: possibleDischarge counts full power
 		err = nil
 	}
 
-	return car.mayDischarge(from), err
+	return car.possibleDischarge(from), err
 }
 
-// exportLeft is what a car may discharge at most beside the other cars of its site, whichever
-// of their schedules they follow. Where it is planned to be sent something, the site is
-// locked.
-func exportLeft(
+// exportHeadroom is the most that a car may discharge beside the other cars of its site,
+// whichever of their schedules they follow. The site is locked if the result is to be sent.
+func exportHeadroom(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -533,7 +540,7 @@ func exportLeft(
 		return 0, fmt.Errorf("read the site's schedules: %w", err)
 	}
 
-	o := outflow{phaseLoad: phaseLoad{phases: c.FusePhases}, fuse: c.Fuse, export: c.Export}
+	o := dischargeLoad{phaseLoad: phaseLoad{phases: c.FusePhases}, fuse: c.Fuse, export: c.Export}
 
 	for i := range found {
 		s := &found[i].Current
@@ -544,15 +551,15 @@ func exportLeft(
 		}
 
 		if len(other.Discharges) > 0 || !found[i].Followed() {
-			o.give(other.Power, flex.Wiring{Phases: s.From.Phases, Phase: s.From.Phase})
+			o.addDischarge(other.Power, flex.Wiring{Phases: s.From.Phases, Phase: s.From.Phase})
 		}
 	}
 
-	freed, err := freedAt(ctx, tx, c.Asset.SiteID)
-	for i := range freed {
+	uncontrolled, err := uncontrolledCarsAt(ctx, tx, c.Asset.SiteID)
+	for i := range uncontrolled {
 		ahead := flex.Span{From: tx.Now(), To: tx.Now().Add(TailTime)}
-		o.give(freed[i].mostIn(ahead), freed[i].wired)
+		o.addDischarge(uncontrolled[i].maxIn(ahead), uncontrolled[i].wiring)
 	}
 
-	return o.leaves(c.Asset.Wiring()), err
+	return o.exportHeadroom(c.Asset.Wiring()), err
 }

@@ -12,17 +12,17 @@ import (
 	"flexd/internal/store"
 )
 
-// giver is a car that may discharge, which is planned beside another one of its site that has
-// a cause.
-type giver struct {
+// dischargingCar is a car that may discharge and is planned again only because another car of
+// its site is.
+type dischargingCar struct {
 	charging store.PlanningState
 	needs    store.PlanInputs
 }
 
-// readGivers reads the needs of those cars of a site that may discharge by their schedule in
-// force and have no cause of their own: what they may still discharge follows from what they
-// hold now.
-func (f *behindFuse) readGivers(
+// readDischargingCars reads the inputs of the cars of a site that discharge by their schedule
+// in force and are not planned for a cause of their own. They are read again, because what a
+// car may still discharge depends on its present state of charge.
+func (f *sitePlan) readDischargingCars(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.ScheduledAsset,
@@ -38,7 +38,7 @@ func (f *behindFuse) readGivers(
 			continue
 		}
 
-		if err := f.readGiver(ctx, tx, s.AssetID); err != nil {
+		if err := f.readDischargingCar(ctx, tx, s.AssetID); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func (f *behindFuse) readGivers(
 	return nil
 }
 
-// readGiver reads one such car, unless it may no longer be planned.
-func (f *behindFuse) readGiver(
+// readDischargingCar reads one such car. A car that may no longer be planned is left out.
+func (f *sitePlan) readDischargingCar(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -66,23 +66,23 @@ func (f *behindFuse) readGiver(
 		return fmt.Errorf("read what a car that may discharge needs: %w", err)
 	}
 
-	if f.givers == nil {
-		f.givers = map[flex.AssetID]*giver{}
+	if f.dischargingCars == nil {
+		f.dischargingCars = map[flex.AssetID]*dischargingCar{}
 	}
 
-	f.givers[id] = &giver{charging: c, needs: e}
+	f.dischargingCars[id] = &dischargingCar{charging: c, needs: e}
 
 	return nil
 }
 
-// join has a car be planned by what it needs. What it discharges is planned again each time,
-// so that is copied.
-func (g *giver) join(car *siteCar) {
+// applyTo has a car be planned by the inputs that were read. Its discharge record is copied,
+// because each attempt at planning the site writes another one.
+func (g *dischargingCar) applyTo(car *siteCar) {
 	if g == nil {
 		return
 	}
 
-	car.charging, car.withoutCause = &g.charging, true
+	car.state, car.withoutCause = &g.charging, true
 	car.cause = replanReason{cause: store.CauseCaps, trigger: ByCaps}
 	car.from = g.needs
 
@@ -92,61 +92,64 @@ func (g *giver) join(car *siteCar) {
 	}
 }
 
-// besideGivers solves a site's problem as it is. Cars that discharge by their schedule in
-// force keep it, unless some car would be worse served than if they only charged.
-func (f *behindFuse) besideGivers(
+// planAroundDischarging solves a site's problem twice: with all cars only charging, and with
+// those that discharge by their schedule in force keeping it. The second result is used unless
+// it meets less of the needs or charges more in peak time. build builds the problem.
+func (f *sitePlan) planAroundDischarging(
 	ctx context.Context,
 	d *Service,
-	pose func(*behindFuse),
-) (*behindFuse, error) {
-	g := f.unplanned()
+	pose func(*sitePlan),
+) (*sitePlan, error) {
+	g := f.unplannedCopy()
 	pose(g)
-	g.follow(f)
+	g.copySchedules(f)
 
-	alone, err := f.solved(ctx, d, pose)
-	if err != nil || !g.setGoing() {
+	alone, err := f.solveOnce(ctx, d, pose)
+	if err != nil || !g.markKeepsDischarging() {
 		return alone, err
 	}
 
-	g, err = g.solved(ctx, d, pose)
+	g, err = g.solveOnce(ctx, d, pose)
 	if err != nil {
 		return nil, err
 	}
 
-	if g.serves(alone) {
+	if g.meetsAsMuch(alone) {
 		return g, nil
 	}
 
 	return alone, nil
 }
 
-// follow takes over from the same site what its chargers may be doing, and who continues.
-func (f *behindFuse) follow(before *behindFuse) {
+// copySchedules copies from another plan of the same site which schedules the chargers may be
+// following, and which cars keep theirs.
+func (f *sitePlan) copySchedules(before *sitePlan) {
 	for i, car := range f.cars {
 		own := before.cars[i]
-		car.sent, car.discharging = own.sent, own.discharging
+		car.possibleSteps, car.possibleSchedules = own.possibleSteps, own.possibleSchedules
 		car.keepsDischarging = own.keepsDischarging
 	}
 
-	f.gone = before.gone
+	f.finishedCars = before.finishedCars
 }
 
-// setGoing notes which cars may go on by their schedule in force, and reports whether any may.
-func (f *behindFuse) setGoing() bool {
+// markKeepsDischarging marks the cars that may keep discharging by their schedule in force,
+// and reports whether there are any.
+func (f *sitePlan) markKeepsDischarging() bool {
 	found := false
 
 	for _, car := range f.cars {
-		car.keepsDischarging = len(f.cars) > 1 && f.mayGoOn(car)
+		car.keepsDischarging = len(f.cars) > 1 && f.mayKeepDischarging(car)
 		found = found || car.keepsDischarging
 	}
 
 	return found
 }
 
-// mayGoOn reports whether a car that discharges may keep its schedule in force, and gets what
-// it needs by it.
-func (f *behindFuse) mayGoOn(car *siteCar) bool {
-	known := car.charging != nil && car.from.Discharge != nil
+// mayKeepDischarging reports whether a car that discharges may keep its schedule in force, and
+// gets the energy that it needs by it.
+func (f *sitePlan) mayKeepDischarging(car *siteCar) bool {
+	known := car.state != nil && car.from.Discharge != nil
 
 	if !known || car.pastReadyBy || f.tight != car.Current.HasTail() {
 		return false
@@ -154,27 +157,28 @@ func (f *behindFuse) mayGoOn(car *siteCar) bool {
 
 	caused := car.cause.must || car.cause.trigger == ByEvent
 
-	if caused || len(dischargesAhead(&car.Current, f.from)) == 0 {
+	if caused || len(dischargeSteps(&car.Current, f.from)) == 0 {
 		return false
 	}
 
-	car.keep(f.from)
+	car.keepSchedule(f.from)
 
-	return chargesOnly(&car.from, "", f.from) == "" && car.suffices()
+	return chargeOnlyReason(&car.from, "", f.from) == "" && car.meetsNeed()
 }
 
-// serves reports whether the plans of a site's cars meet as much of what is needed as others
-// do, with as little peak time.
-func (f *behindFuse) serves(than *behindFuse) bool {
-	own, other := f.served(), than.served()
+// meetsAsMuch reports whether the plans of a site's cars meet as much of the needs as another
+// plan of the site does, with no more peak time; a difference of Slack is allowed.
+func (f *sitePlan) meetsAsMuch(than *sitePlan) bool {
+	own, other := f.carOutcome(), than.carOutcome()
 	const slack = int64(flex.DefaultPower) * int64(Slack/time.Second)
 
-	return own.lacks <= other.lacks+slack && own.peak <= other.peak+slack
+	return own.shortfall <= other.shortfall+slack && own.peak <= other.peak+slack
 }
 
-// served is what the plans of a site's cars lack and what they take in peak time, once all
-// have accepted them. Those that go on lack nothing.
-func (f *behindFuse) served() homeOutcome {
+// carOutcome adds up the shortfalls and the energy in peak time of a site's cars, once all
+// have accepted their schedules. Cars that keep discharging have no shortfall, as
+// mayKeepDischarging has checked that.
+func (f *sitePlan) carOutcome() homeOutcome {
 	var o homeOutcome
 	assumed := charge.AssumedPrice(f.prices)
 	for _, car := range f.cars {
@@ -186,15 +190,15 @@ func (f *behindFuse) served() homeOutcome {
 		o.peak += w.peak
 
 		if !car.keepsDischarging {
-			o.lacks += max(0, int64(car.problem.Need)*3600-w.energy)
+			o.shortfall += max(0, int64(car.problem.Need)*3600-w.energy)
 		}
 	}
 
 	return o
 }
 
-// going adds to cars those that keep their schedule in force.
-func (f *behindFuse) going(cars []*siteCar) []*siteCar {
+// withKept appends to cars those that keep discharging by their schedule in force.
+func (f *sitePlan) withKept(cars []*siteCar) []*siteCar {
 	for _, car := range f.cars {
 		if car.keepsDischarging {
 			cars = append(cars, car)
@@ -204,13 +208,13 @@ func (f *behindFuse) going(cars []*siteCar) []*siteCar {
 	return cars
 }
 
-// suffices reports whether a car gets what it needs by its schedule in force, in spite of what
-// it discharges by it.
-func (c *siteCar) suffices() bool {
-	taken, discharged := int64(0), int64(0)
+// meetsNeed reports whether a car's schedule in force brings the energy that it needs and also
+// what it discharges.
+func (c *siteCar) meetsNeed() bool {
+	charged, discharged := int64(0), int64(0)
 
 	for _, s := range c.finalSteps {
-		taken += int64(min(s.Limit, c.problem.Power)) * int64(s.Len()/time.Second)
+		charged += int64(min(s.Limit, c.problem.Power)) * int64(s.Len()/time.Second)
 	}
 
 	for _, s := range c.discharges {
@@ -219,25 +223,26 @@ func (c *siteCar) suffices() bool {
 
 	again := gridSide(storedSide(flex.WattHours(discharged / 3600)))
 
-	return flex.WattHours(taken/3600)-again >= c.problem.Need-dischargeSlack
+	return flex.WattHours(charged/3600)-again >= c.problem.Need-dischargeSlack
 }
 
-// open is what all others leave to a car in a span, whichever of their schedules they have
-// accepted, and once they have accepted what is planned for them.
-func (f *behindFuse) open(car *siteCar, span flex.Span) []flex.Step {
-	return f.stepped(span, car.least(), func(t time.Time) flex.Watts {
-		return min(f.leftAt(car, t), f.openAt(car, t))
+// lesserHeadroom is the headroom of a car in a span under two conditions: whichever schedules
+// the others follow now, and once they have accepted their new ones.
+func (f *sitePlan) lesserHeadroom(car *siteCar, span flex.Span) []flex.Step {
+	return f.sampleSteps(span, car.least(), func(t time.Time) flex.Watts {
+		return min(f.safeHeadroomAt(car, t), f.finalHeadroomAt(car, t))
 	})
 }
 
-// carsPence is what the cars of a site without a battery cost its household in pence, at what
-// a kWh costs and earns one of them: what one discharges while another charges is not sold.
-func (f *behindFuse) carsPence(q *discharge.Problem) float64 {
+// carsCost is what the cars of a site without a battery cost the household, in pence, by the
+// rates of one of them. Energy that one car discharges while another charges is not sold, so
+// the rates apply to the net energy of each half-hour.
+func (f *sitePlan) carsCost(q *discharge.Problem) float64 {
 	var pence float64
-	var takes, discharges []draws
+	var takes, discharges []loadBound
 	for _, car := range f.cars {
-		takes = append(takes, draws{lists: [][]flex.Step{car.stepsForNow}, power: car.from.Power})
-		discharges = append(discharges, draws{lists: [][]flex.Step{car.discharges}, power: flex.NoLimit})
+		takes = append(takes, loadBound{lists: [][]flex.Step{car.stepsForNow}, power: car.from.Power})
+		discharges = append(discharges, loadBound{lists: [][]flex.Step{car.discharges}, power: flex.NoLimit})
 	}
 
 	for _, r := range q.Rates {

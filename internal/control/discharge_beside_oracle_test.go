@@ -87,7 +87,7 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 	n := len(s.buy)
 	periods := periodsTo(flex.PeriodAt(from), flex.PeriodAt(from).Add(n).Start())
 	fuse := flex.FromKW(s.fuse)
-	f := &behindFuse{fuse: fuse, from: from, now: from, tight: true, again: map[time.Time][]flex.AssetID{}}
+	f := &sitePlan{fuse: fuse, from: from, now: from, tight: true, replanTimes: map[time.Time][]flex.AssetID{}}
 	for i, p := range periods {
 		f.prices = append(f.prices, flex.PricedPeriod{Period: p, Known: true, Price: flex.FromGBPPerMWh(10 * s.buy[i])})
 	}
@@ -98,11 +98,11 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 		e := store.PlanInputs{ReadyBy: periods[n-1].End(), Need: flex.WattHours(3000 * s.halves[c]), CountFrom: from, Power: 6000, Mode: flex.Minimise, Phases: 1}
 		charging := &store.PlanningState{}
 		charging.Export = flex.FromKW(s.export)
-		f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: own, from: e}, charging: charging, cause: replanReason{trigger: ByEvent, must: true}})
+		f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: own, from: e}, state: charging, cause: replanReason{trigger: ByEvent, must: true}})
 	}
 
-	f.drawBeside(nil, nil)
-	f.pose()
+	f.addLoads(nil, nil)
+	f.buildProblems()
 	d := &Service{}
 	if err := f.solve(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -132,10 +132,10 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 }
 
 // give plans what one of the cars gives.
-func (s *givingPair) give(t testing.TB, f *behindFuse, car *siteCar, periods []flex.Period, arrival flex.WattHours) {
+func (s *givingPair) give(t testing.TB, f *sitePlan, car *siteCar, periods []flex.Period, arrival flex.WattHours) {
 	car.from.Discharge = &store.Discharge{Power: 4860, Capacity: 40_000, Reserve: 4000, Wear: s.wear, Stored: arrival}
-	alone := f.alone(car)
-	most := f.exportLeft(car)
+	alone := f.chargeOnlyCandidate(car)
+	most := f.exportHeadroom(car)
 	if most < discharge.Least {
 		return
 	}
@@ -146,15 +146,15 @@ func (s *givingPair) give(t testing.TB, f *behindFuse, car *siteCar, periods []f
 		q.Rates = append(q.Rates, discharge.Rate{Period: p, Buy: s.buy[i], Sell: s.sell})
 	}
 
-	f.confine(car, q)
-	if g := new(Service).solveBesideHome(t.Context(), f, car, q); g != nil && len(g.Discharges) > 0 {
-		car.take(g.Steps, g.Discharges, f)
+	f.limitDischarge(car, q)
+	if g := new(Service).solveCarDischarge(t.Context(), f, car, q); g != nil && len(g.Discharges) > 0 {
+		car.setPlan(g.Steps, g.Discharges, f)
 	}
 }
 
 // drawnIn is what steps come to in each half-hour, in kWh.
 func drawnIn(periods []flex.Period, steps []flex.Step) (kwh []float64) {
-	all := []draws{{lists: [][]flex.Step{steps}, power: 6000}}
+	all := []loadBound{{lists: [][]flex.Step{steps}, power: 6000}}
 	for _, p := range periods {
 		kwh = append(kwh, energyIn(all, p).KWh())
 	}

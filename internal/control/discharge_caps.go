@@ -18,31 +18,31 @@ import (
 
 // Cars that discharge under caps.
 //
-// The fleet is planned twice: once with every car charging alone, and once around the cars
-// that discharge by their schedules in force. The second plan is taken if nobody else lacks
-// more by it. After that each car that may discharge is planned by itself, in the headroom
-// that is left. What a car gives makes no headroom for others; what it charges again is
-// counted like any charge. A limit of a feeder's export binds it beside the feeder's batteries
-// and other cars.
+// The fleet is planned twice: once with all cars only charging, and once around the cars that
+// discharge by their schedules in force. The second plan is used if nobody else falls short by
+// more. Then each car that may discharge is planned on its own in the remaining headroom. What
+// a car discharges makes no headroom for others, and what it charges again counts as any
+// charge. Limits of a feeder's export apply to the sum of the feeder's batteries and cars.
 
-// readDischargers reads what the cars of a constraint group may give. A car of which a
-// schedule cannot be read holds up no other: it counts with all that it can give.
-func readDischargers(
+// readDischargingCars reads what the cars of a constraint group may discharge. If a schedule
+// of a car cannot be read, the car counts with its full power, so that the others can be
+// planned.
+func readDischargingCars(
 	ctx context.Context,
 	tx *store.Tx,
 	group string,
-) (map[flex.AssetID]draws, error) {
+) (map[flex.AssetID]loadBound, error) {
 	found, unread, err := tx.CapDischargers(ctx, group)
 	if err != nil {
 		return nil, fmt.Errorf("read which cars may discharge: %w", err)
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	cars := make(map[flex.AssetID]draws, len(found)+len(unread))
+	cars := make(map[flex.AssetID]loadBound, len(found)+len(unread))
 
 	for i := range found {
 		car := siteCar{member: member{ScheduledAsset: &found[i], from: found[i].Current.From}}
-		err := car.readDischarging(ctx, tx)
+		err := car.readPossibleSchedules(ctx, tx)
 		if errors.Is(err, store.ErrUnreadable) { // one before its newest
 			unread = append(unread, found[i].Current.AssetID)
 			continue
@@ -51,11 +51,11 @@ func readDischargers(
 			return nil, err
 		}
 
-		cars[found[i].Current.AssetID] = car.mayDischarge(from)
+		cars[found[i].Current.AssetID] = car.possibleDischarge(from)
 	}
 
 	for _, id := range unread {
-		cars[id], err = dischargesAlways(ctx, tx, id)
+		cars[id], err = dischargeAtAnyTime(ctx, tx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -64,48 +64,49 @@ func readDischargers(
 	return cars, nil
 }
 
-// dischargesAlways is a car of which is not known when it gives: at any time, all that it can.
-// That is the power of its charger where it is not registered to discharge any more.
-func dischargesAlways(
+// dischargeAtAnyTime returns the bound of a car of which it is not known when it discharges:
+// its full power at any time. If it is no longer registered to discharge, that is the power of
+// its charger.
+func dischargeAtAnyTime(
 	ctx context.Context,
 	tx *store.Tx,
 	car flex.AssetID,
-) (draws, error) {
+) (loadBound, error) {
 	a, err := tx.Asset(ctx, car)
 	if err != nil {
-		return draws{}, fmt.Errorf("read a car that may discharge: %w", err)
+		return loadBound{}, fmt.Errorf("read a car that may discharge: %w", err)
 	}
 
 	d := alwaysUpTo(cmp.Or(a.Discharge.Power, a.RatedPower()), tx.Now())
-	d.wired = a.Wiring()
+	d.wiring = a.Wiring()
 
 	return d, nil
 }
 
 // alwaysUpTo is a load of which is not known when it moves: at any time, up to some power.
-func alwaysUpTo(most flex.Watts, now time.Time) draws {
+func alwaysUpTo(most flex.Watts, now time.Time) loadBound {
 	always := flex.Span{To: now.AddDate(1, 0, 0)} // a plan is of days
 
-	return draws{
+	return loadBound{
 		lists: [][]flex.Step{{{Span: always, Limit: most}}},
 		power: flex.Unbounded,
 	}
 }
 
-// mostOfCars is the most that the group's cars give in a half-hour.
-func (g *groupExport) mostOfCars(p flex.Period) flex.Watts {
+// maxCarExport is the most that the group's cars may discharge together in a half-hour.
+func (g *groupExport) maxCarExport(p flex.Period) flex.Watts {
 	var sum flex.Watts
 	for _, may := range g.cars {
-		sum += may.mostIn(p.Span())
+		sum += may.maxIn(p.Span())
 	}
 
 	return sum
 }
 
-// confineToCaps closes the time in which caps do not leave a car its full power, and the
-// half-hours in which its feeder takes nothing from it. It says why the car cannot discharge,
-// if so.
-func confineToCaps(
+// limitToCaps closes a car's problem for charging where caps leave it less than its full
+// power, and for discharging in half-hours in which its feeder has no headroom for export. If
+// that leaves no time to discharge, it returns the reason.
+func limitToCaps(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -133,43 +134,44 @@ func confineToCaps(
 		return "", err
 	}
 
-	if !feeder.confine(asset, q) {
+	if !feeder.limitDischarge(asset, q) {
 		return dischargeFeeder, nil
 	}
 
 	return "", nil
 }
 
-// confine has a car discharge only where what limits its feeder leaves it enough: at its full
-// power where that is left, or with the least that is left in any half-hour, whichever is
-// worth more. It is false if there is no time in which it may discharge.
-func (e *feederExport) confine(
+// limitDischarge restricts a car to half-hours in which the limits of its feeder's export
+// leave it enough. It compares two ways: full power where that is left, or the least power
+// that is left in any usable half-hour, and takes the one that is worth more. It returns false
+// if no half-hour is usable.
+func (e *feederExport) limitDischarge(
 	asset flex.AssetID,
 	q *discharge.Problem,
 ) bool {
-	left := make([]flex.Watts, len(q.Rates))
+	remaining := make([]flex.Watts, len(q.Rates))
 	least := q.Most
 	open := false
 
 	for i, r := range q.Rates {
 		w, bounded := e.headroom(asset, r.Period)
-		left[i] = q.Most
+		remaining[i] = q.Most
 		if bounded {
-			left[i] = min(q.Most, w)
+			remaining[i] = min(q.Most, w)
 		}
 
-		if left[i] >= discharge.Least {
-			least = min(least, left[i])
+		if remaining[i] >= discharge.Least {
+			least = min(least, remaining[i])
 			open = true
 		}
 	}
 
 	full := *q
-	shutIn(&full, left)
+	closeHalfHours(&full, remaining)
 	if least < q.Most {
 		weak := *q
 		weak.Most = least
-		shutIn(&weak, left)
+		closeHalfHours(&weak, remaining)
 
 		more, less := discharge.Solve(&full), discharge.Solve(&weak)
 		if less.Worth(&weak) > more.Worth(&full) {
@@ -182,35 +184,36 @@ func (e *feederExport) confine(
 	return open
 }
 
-// shutIn has a car discharge nothing in the half-hours that leave it less than its power.
-func shutIn(q *discharge.Problem, left []flex.Watts) {
+// closeHalfHours closes the half-hours for discharging in which less than the car's power is
+// left.
+func closeHalfHours(q *discharge.Problem, remaining []flex.Watts) {
 	q.Shut = slices.Clip(q.Shut)
 
 	for i, r := range q.Rates {
-		if left[i] < q.Most {
+		if remaining[i] < q.Most {
 			q.Shut = append(q.Shut, r.Span())
 		}
 	}
 }
 
-// paced reports whether a car would begin to charge again in a minute in which the caps let no
-// more begin.
-func (u *limits) paced(alone *Candidate, given *Discharging) bool {
-	if u.headroom == nil || given == nil || len(given.Steps) == 0 {
+// exceedsStartRate reports whether a plan with discharge breaks the caps' limit of starts per
+// minute, because the car begins to charge again in a minute that is full.
+func (u *limits) exceedsStartRate(alone *Candidate, plan *Discharging) bool {
+	if u.headroom == nil || plan == nil || len(plan.Steps) == 0 {
 		return false
 	}
 
-	return !u.headroom.Fits(alone.Problem, u.headroom.cap, given.Steps)
+	return !u.headroom.Fits(alone.Problem, u.headroom.cap, plan.Steps)
 }
 
-// outgrown reports whether a schedule in force by which a car discharges draws what caps do
-// not leave it, or leaves it free to draw more than is counted, where the plan is another. The
-// fleet is planned around such a schedule, and looks at neither.
-func (u *limits) outgrown(
+// dischargeExceedsCaps reports whether a schedule in force with discharge charges more than
+// the caps now permit, or has limits above the power that is counted, and the new plan
+// differs. The fleet is planned around such schedules without these two checks.
+func (u *limits) dischargeExceedsCaps(
 	c *store.PlanningState,
 	candidate *Candidate,
 ) bool {
-	if u.headroom == nil || len(candidate.Given) == 0 {
+	if u.headroom == nil || len(candidate.Discharges) == 0 {
 		return false
 	}
 
@@ -220,63 +223,64 @@ func (u *limits) outgrown(
 		candidate.Current,
 	)
 
-	if fits && !mayDrawMore(&c.Current.From) {
+	if fits && !mayExceedCounted(&c.Current.From) {
 		return false
 	}
 
 	return !sameAhead(candidate.Current, candidate.newSteps(), candidate.Problem.From)
 }
 
-// draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps. Cars
-// go on discharging if nobody else lacks more by that.
+// draftFleet plans the fleet in a transaction without committing anything; it returns nil if
+// there are no caps. Cars keep discharging by their schedules in force if nobody else falls
+// short by more because of that.
 func (s *Service) draftFleet(
 	ctx context.Context,
 	tx *store.Tx,
 ) (*fleet, error) {
-	alone, err := s.draftAround(ctx, tx, nil)
+	alone, err := s.draftFleetAround(ctx, tx, nil)
 	if err != nil || alone == nil {
 		return nil, err
 	}
 
-	going := alone.mayGoOn()
-	if len(going) == 0 {
+	keep := alone.mayKeepDischarging()
+	if len(keep) == 0 {
 		return alone, nil
 	}
 
-	around, err := s.draftAround(ctx, tx, going)
+	around, err := s.draftFleetAround(ctx, tx, keep)
 	if err != nil {
 		return nil, err
 	}
 
-	if around.serves(alone) {
+	if around.meetsAsMuch(alone) {
 		return around, nil
 	}
 
 	return alone, nil
 }
 
-// mayGoOn finds the members that may go on by their schedules in force, by which they
-// discharge.
-func (f *fleet) mayGoOn() map[flex.AssetID]bool {
-	going := map[flex.AssetID]bool{}
+// mayKeepDischarging returns the members that may keep discharging by their schedules in
+// force.
+func (f *fleet) mayKeepDischarging() map[flex.AssetID]bool {
+	keep := map[flex.AssetID]bool{}
 	if len(f.Position) > 0 {
-		return going
+		return keep
 	}
 
 	for i := range f.members {
-		if m := &f.members[i]; m.mayGoOn() {
-			going[m.Current.AssetID] = true
+		if m := &f.members[i]; m.mayKeepDischarging() {
+			keep[m.Current.AssetID] = true
 		}
 	}
 
-	return going
+	return keep
 }
 
-// mayGoOn reports whether a member discharges by its schedule in force, may do so still, and
-// comes to what it needs by it.
-func (m *member) mayGoOn() bool {
-	given := dischargesAhead(&m.Current, m.From)
-	if len(given) == 0 || m.fuseCar != nil || plannedAsOne(&m.Current.From) {
+// mayKeepDischarging reports whether a member discharges by its schedule in force, may still
+// do so, and gets the energy that it needs by it.
+func (m *member) mayKeepDischarging() bool {
+	discharges := dischargeSteps(&m.Current, m.From)
+	if len(discharges) == 0 || m.fuseCar != nil || plannedAsOne(&m.Current.From) {
 		return false
 	}
 	if !m.from.ChargeNow.Empty() || len(m.from.Closed) > 0 {
@@ -284,38 +288,40 @@ func (m *member) mayGoOn() bool {
 	}
 
 	sum := int64(0)
-	for _, s := range given {
+	for _, s := range discharges {
 		sum += int64(s.Limit) * int64(s.Len()/time.Second)
 	}
 
 	again := gridSide(storedSide(flex.WattHours(sum / 3600)))
-	taken := effectOf(m.Car.Problem, charge.AssumedPrice(m.Prices), m.current()).energy
+	charged := effectOf(m.Car.Problem, charge.AssumedPrice(m.Prices), m.current()).energy
 
-	return flex.WattHours(taken/3600)-again >= m.Need-dischargeSlack
+	return flex.WattHours(charged/3600)-again >= m.Need-dischargeSlack
 }
 
-// serves reports whether the members of a fleet meet as much of their needs as by another plan
-// of it, with as little peak time, and keep the caps if they do so by that.
-func (f *fleet) serves(than *fleet) bool {
+// meetsAsMuch reports whether a plan of the fleet meets as much of the needs as another one
+// does, with no more peak time, and exceeds no cap unless the other one does too. Cars that
+// keep discharging are left out of both.
+func (f *fleet) meetsAsMuch(than *fleet) bool {
 	_, _, over := f.Exceeded()
 	_, _, wasOver := than.Exceeded()
 	if over && !wasOver {
 		return false
 	}
 
-	own, other := f.served(nil), than.served(f.going)
+	own, other := f.outcome(nil), than.outcome(f.keepDischarging)
 
-	return own.lacks-own.slack <= other.lacks && own.peak-own.slack <= other.peak
+	return own.shortfall-own.slack <= other.shortfall && own.peak-own.slack <= other.peak
 }
 
-// fleetOutcome is what the plans of a fleet come to, in watt-seconds.
+// fleetOutcome is the sum of a fleet's plans, in watt-seconds.
 type fleetOutcome struct {
-	lacks, peak int64
-	slack       int64 // how far two plans may differ that count as one
+	shortfall, peak int64
+	slack           int64 // the greatest difference at which two plans count as equal
 }
 
-// served is what the members lack and take in peak time, but for some.
-func (f *fleet) served(but map[flex.AssetID]bool) fleetOutcome {
+// outcome adds up the members' shortfalls and their energy in peak time, except for those in
+// but.
+func (f *fleet) outcome(but map[flex.AssetID]bool) fleetOutcome {
 	var o fleetOutcome
 	assumed := charge.AssumedPrice(f.prices)
 
@@ -327,21 +333,21 @@ func (f *fleet) served(but map[flex.AssetID]bool) fleetOutcome {
 
 		w := effectOf(m.Car.Problem, assumed, m.steps())
 		need := int64(m.Need) * 3600
-		lacks := max(0, need-w.energy)
+		shortfall := max(0, need-w.energy)
 		slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
 
-		o.lacks += lacks
+		o.shortfall += shortfall
 		o.peak += w.peak
-		o.slack += min(slack, max(lacks, w.peak))
+		o.slack += min(slack, max(shortfall, w.peak))
 	}
 
 	return o
 }
 
-// dischargers are the cars of a fleet that may discharge.
-func (f *fleet) dischargers() []flex.AssetID {
+// dischargingCars returns the cars of a fleet that may discharge, in order.
+func (f *fleet) dischargingCars() []flex.AssetID {
 	var found []flex.AssetID
-	for id := range f.going {
+	for id := range f.keepDischarging {
 		found = append(found, id)
 	}
 

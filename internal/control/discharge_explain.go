@@ -13,23 +13,24 @@ import (
 	"flexd/internal/store"
 )
 
-// alike is how far two energies of a period differ that count as one: each is rounded.
-const alike flex.WattHours = 2
+// energyTolerance is the greatest difference at which two energies of a period count as equal,
+// as each is rounded.
+const energyTolerance flex.WattHours = 2
 
-// Discharge is what a car discharges that may discharge, and why.
+// Discharge is what a car discharges by its schedule, and why. Saves is in pence.
 type Discharge struct {
 	Why    string // why it discharges nothing; empty if it does
 	Saves  float64
 	Stored flex.WattHours // in its battery, when the plan was made
-	Target flex.WattHours // that it is to hold by ready-by
-	// that stays in it while it discharges
+	Target flex.WattHours // to be stored by ready-by
+	// what remains stored while it discharges
 	Reserve flex.WattHours
 	ReadAt  time.Time
 	Parts   []DischargedPart
 }
 
-// DischargedPart is what a car discharges in one half-hour: at which price, and at which it is
-// bought back, in pence.
+// DischargedPart is the discharge of one half-hour. Price is what a kWh earns, and Back what
+// charging one again costs, in pence.
 type DischargedPart struct {
 	From   time.Time
 	Energy flex.WattHours
@@ -37,9 +38,9 @@ type DischargedPart struct {
 	Back   float64
 }
 
-// sayDischarge explains what a car discharges: the plan's periods are then what it takes by
-// the schedule, not what it would take if it only charged.
-func (x *Explanation) sayDischarge() {
+// addDischarge explains a car's discharge. The periods of the plan then describe its schedule,
+// not the plan of charging only.
+func (x *Explanation) addDischarge() {
 	d := x.From.Discharge
 
 	if d == nil {
@@ -67,9 +68,9 @@ func (x *Explanation) sayDischarge() {
 		return
 	}
 
-	x.Exact = x.keepsLaw(d)
+	x.Exact = x.meetsDischargeRules(d)
 	x.Plan.Steps = x.Steps
-	x.sayPeriods(d)
+	x.addDischargePeriods(d)
 }
 
 // Discharges reports whether the schedule has a car discharge anything.
@@ -77,9 +78,9 @@ func (x *Explanation) Discharges() bool {
 	return x.From.Discharge != nil && len(x.From.Discharge.Discharges) > 0
 }
 
-// keepsLaw reports whether what was sent keeps the laws of discharging beside the plan worked
-// out again.
-func (x *Explanation) keepsLaw(d *store.Discharge) bool {
+// meetsDischargeRules reports whether the schedule that was sent meets the rules of
+// discharging, compared with the plan of charging only that was computed again.
+func (x *Explanation) meetsDischargeRules(d *store.Discharge) bool {
 	from := x.Steps[0].From
 	whole := flex.Span{From: from, To: x.From.ReadyBy}
 
@@ -101,12 +102,12 @@ func (x *Explanation) keepsLaw(d *store.Discharge) bool {
 	}) == nil
 }
 
-// sayPeriods says what a car does in each period by its schedule, and what that comes to at
-// market prices. The bound and the deciding price are those of charging alone, and are left
-// out.
-func (x *Explanation) sayPeriods(d *store.Discharge) {
+// addDischargePeriods sets each period's energy to that of the schedule, and its cost by
+// market prices. The lower bound and the threshold are left out, because they are those of
+// charging only.
+func (x *Explanation) addDischargePeriods(d *store.Discharge) {
 	moves := slices.ContainsFunc(x.Plan.Periods, func(p charge.Period) bool {
-		return x.takenIn(p.Span) < p.Energy-alike
+		return x.scheduledIn(p.Span) < p.Energy-energyTolerance
 	})
 
 	x.Plan.Energy, x.Plan.Cost = 0, 0
@@ -115,27 +116,27 @@ func (x *Explanation) sayPeriods(d *store.Discharge) {
 
 	for i := range x.Plan.Periods {
 		p := &x.Plan.Periods[i]
-		taken := x.takenIn(p.Span)
-		discharged := dischargedBy(&x.Schedule, p.Span)
-		p.Reason = dischargingReason(p, d, taken, discharged, moves)
+		charged := x.scheduledIn(p.Span)
+		discharged := dischargeEnergy(&x.Schedule, p.Span)
+		p.Reason = dischargingReason(p, d, charged, discharged, moves)
 
-		p.Energy = taken - discharged
-		x.Plan.Energy += taken
+		p.Energy = charged - discharged
+		x.Plan.Energy += charged
 		x.Plan.Cost += p.Price.Of(p.Energy)
 	}
 }
 
-// takenIn is what the schedule has its car take in a time.
-func (x *Explanation) takenIn(in flex.Span) flex.WattHours {
+// scheduledIn is the energy that the schedule has its car charge in a span.
+func (x *Explanation) scheduledIn(in flex.Span) flex.WattHours {
 	return flex.WattHours(scheduledEnergy(&x.Schedule, in) / 3600)
 }
 
-// dischargingReason is why a car that discharges takes and discharges so much in a period, of
-// which the plan has what it would take alone, and why.
+// dischargingReason says why a car charges or discharges so much in a period. p has the energy
+// of the plan of charging only, with its reason.
 func dischargingReason(
 	p *charge.Period,
 	d *store.Discharge,
-	taken, discharged flex.WattHours,
+	charged, discharged flex.WattHours,
 	moves bool, // it takes less than alone in another period
 ) charge.Reason {
 	switch {
@@ -144,22 +145,22 @@ func dischargingReason(
 	case discharged > 0:
 		return charge.DischargesInAll
 
-	case taken > p.Energy+alike && moves:
+	case charged > p.Energy+energyTolerance && moves:
 		return charge.MovedHere
-	case taken > p.Energy+alike:
+	case charged > p.Energy+energyTolerance:
 		return charge.BuysBack
-	case taken < p.Energy-alike:
+	case charged < p.Energy-energyTolerance:
 		return charge.MovedAway
 
-	case taken == 0 && p.Reason == charge.NeedMet:
+	case charged == 0 && p.Reason == charge.NeedMet:
 		return charge.Rests
 	}
 
 	return p.Reason
 }
 
-// earnsMore reports whether what a car discharges at an instant earns more than the wear and
-// what is paid on average to charge it again.
+// earnsMore reports whether a discharge earns more than its wear and the mean cost of charging
+// the energy again, with losses in both directions.
 func earnsMore(d *store.Discharge, at time.Time) bool {
 	for _, part := range d.Parts {
 		if flex.PeriodAt(part.From) == flex.PeriodAt(at) {
@@ -172,9 +173,9 @@ func earnsMore(d *store.Discharge, at time.Time) bool {
 	return false
 }
 
-// assumedLine says which rates were assumed by which a car discharges or not; empty if none
+// assumedRatesLine names the rates that were assumed in planning the discharge; empty if none
 // were.
-func (x *Explanation) assumedLine() string {
+func (x *Explanation) assumedRatesLine() string {
 	const assumed = "Not every rate of a kWh was given: %s p were assumed for %s."
 	var values, names []string
 
@@ -196,24 +197,24 @@ func (x *Explanation) assumedLine() string {
 	)
 }
 
-// dischargeLines says in sentences what a car discharges, or why it discharges nothing, and
-// what of that was assumed.
+// dischargeLines explains a car's discharge in sentences: how much, or why nothing, and which
+// rates were assumed.
 func (x *Explanation) dischargeLines() []string {
-	lines := x.dischargesLines()
+	lines := x.dischargeAmountLines()
 
 	if len(lines) == 0 || x.Discharge == nil {
 		return lines
 	}
 
-	if line := x.assumedLine(); line != "" {
+	if line := x.assumedRatesLine(); line != "" {
 		lines = append(lines, line)
 	}
 
 	return lines
 }
 
-// dischargesLines says what a car discharges, or why it discharges nothing.
-func (x *Explanation) dischargesLines() []string {
+// dischargeAmountLines says how much a car discharges, or why nothing.
+func (x *Explanation) dischargeAmountLines() []string {
 	d := x.Discharge
 
 	switch {
@@ -233,7 +234,7 @@ func (x *Explanation) dischargesLines() []string {
 
 	var parts []string
 
-	for _, r := range d.runs() {
+	for _, r := range d.mergedParts() {
 		parts = append(parts, fmt.Sprintf(
 			"%.1f kWh from %s at %.1f p",
 			r.Energy.KWh(),
@@ -262,8 +263,9 @@ func (x *Explanation) dischargesLines() []string {
 	)}
 }
 
-// dischargedBefore says how much of a need is what the car discharged before.
-func (x *Explanation) dischargedBefore() string {
+// rechargeText says how much of a need replaces energy that the car may have discharged
+// before.
+func (x *Explanation) rechargeText() string {
 	const shown flex.WattHours = 50 // less is written as 0.0
 	d := x.From.Discharge
 
@@ -277,8 +279,8 @@ func (x *Explanation) dischargedBefore() string {
 	)
 }
 
-// andDischarged is what is charged beside a need, in the middle of a sentence.
-func (x *Explanation) andDischarged() string {
+// dischargeText names what is charged in addition to a need, for the middle of a sentence.
+func (x *Explanation) dischargeText() string {
 	if x.Discharges() {
 		return "and what the car gives "
 	}
@@ -286,8 +288,8 @@ func (x *Explanation) andDischarged() string {
 	return ""
 }
 
-// runs are the parts that follow each other at one price, as one each.
-func (d *Discharge) runs() []DischargedPart {
+// mergedParts merges parts that follow each other at the same price.
+func (d *Discharge) mergedParts() []DischargedPart {
 	var runs []DischargedPart
 	last := time.Time{}
 

@@ -12,16 +12,16 @@ import (
 	"flexd/internal/store"
 )
 
-// planDischarging plans when the cars of a site that is planned as one discharge. It begins
-// with their plans without discharging; each car is planned beside what the others and the
-// batteries may be doing.
+// planDischarging plans when the cars of a site that is planned as one discharge. It starts
+// from their plans of charging only. Each car is planned with what the other cars and the
+// batteries may do.
 func (s *Service) planDischarging(
 	ctx context.Context,
 	tx *store.Tx,
-	f *behindFuse,
+	f *sitePlan,
 ) error {
 	for _, car := range f.cars {
-		if car.charging == nil || car.pastReadyBy || car.from.Discharge == nil {
+		if car.state == nil || car.pastReadyBy || car.from.Discharge == nil {
 			continue
 		}
 
@@ -33,46 +33,46 @@ func (s *Service) planDischarging(
 	return nil
 }
 
-// planDischargingOf plans when one car of a site discharges, and decides whether that replaces
-// its schedule in force.
+// planDischargingOf plans the discharge of one car of a site, and decides whether the plan
+// replaces its schedule in force.
 func (s *Service) planDischargingOf(
 	ctx context.Context,
 	tx *store.Tx,
-	f *behindFuse,
+	f *sitePlan,
 	car *siteCar,
 ) error {
-	alone := f.alone(car)
-	discharging, err := s.dischargingBesideHome(ctx, tx, f, car, &alone)
+	alone := f.chargeOnlyCandidate(car)
+	discharging, err := s.planCarDischarge(ctx, tx, f, car, &alone)
 	if err != nil {
 		return err
 	}
 
 	alone.Discharging = discharging
-	if len(alone.Given)+len(alone.newDischarges()) == 0 {
+	if len(alone.Discharges)+len(alone.newDischarges()) == 0 {
 		return nil // the car stays with what it was planned to do alone
 	}
 
 	decision := s.decide(ctx, car.Current.AssetID, &alone)
 
 	if !decision.Replace {
-		car.goOn(f)
+		car.keepDischarge(f)
 	} else if car.keepsDischarging || len(alone.newDischarges()) > 0 {
 		car.renewed = true
 		car.problem, car.plan = *alone.Problem, *alone.Plan
-		car.take(alone.newSteps(), alone.newDischarges(), f)
+		car.setPlan(alone.newSteps(), alone.newDischarges(), f)
 	}
 
 	if !decision.Again.IsZero() {
-		f.again[decision.Again] = append(f.again[decision.Again], car.Current.AssetID)
+		f.replanTimes[decision.Again] = append(f.replanTimes[decision.Again], car.Current.AssetID)
 	}
 
 	return nil
 }
 
-// goOn has a car go on by its schedule in force.
-func (c *siteCar) goOn(f *behindFuse) {
+// keepDischarge has a car keep discharging by its schedule in force.
+func (c *siteCar) keepDischarge(f *sitePlan) {
 	own, before := c.from.Discharge, c.Current.From.Discharge
-	if before == nil { // it was made when the car might not discharge yet
+	if before == nil { // made before the car could discharge
 		before = &store.Discharge{}
 	}
 
@@ -85,13 +85,13 @@ func (c *siteCar) goOn(f *behindFuse) {
 	})
 
 	stay := flex.Span{From: f.from, To: c.end(f.from)}
-	own.Discharges = dischargesAhead(&c.Current, f.from)
-	c.take(stepsWithin(c.Current.Steps, stay), own.Discharges, f)
+	own.Discharges = dischargeSteps(&c.Current, f.from)
+	c.setPlan(stepsWithin(c.Current.Steps, stay), own.Discharges, f)
 }
 
-// take makes the plan the car's. A car that waits until others have accepted their schedules
-// is planned again then.
-func (c *siteCar) take(steps, discharges []flex.Step, f *behindFuse) {
+// setPlan makes a plan the car's own. A car that waits until others have accepted their
+// schedules keeps its final steps, and is planned again then.
+func (c *siteCar) setPlan(steps, discharges []flex.Step, f *sitePlan) {
 	waits := !sameAhead(c.stepsForNow, c.finalSteps, f.from)
 	c.stepsForNow = stepsWithin(steps, flex.Span{From: f.from, To: c.end(f.from)})
 	c.discharges = discharges
@@ -101,35 +101,37 @@ func (c *siteCar) take(steps, discharges []flex.Step, f *behindFuse) {
 	}
 }
 
-// alone is the plan by which a car charges alone, beside its schedule in force.
-func (f *behindFuse) alone(car *siteCar) Candidate {
+// chargeOnlyCandidate returns the comparison of a car's plan of charging only with its
+// schedule in force.
+func (f *sitePlan) chargeOnlyCandidate(car *siteCar) Candidate {
 	problem, plan := car.problem, car.plan
 	span := flex.Span{From: f.from, To: car.end(f.from)}
-	left := f.open(car, span)
-	if car.renewed { // the half-hours that it keeps for now may be meant for another car
-		left = f.left(car, span)
+	remaining := f.lesserHeadroom(car, span)
+	if car.renewed { // half-hours that it has for now may be planned for another car
+		remaining = f.safeHeadroom(car, span)
 	}
 
-	if car.keepsDischarging || !staysWithin(plan.Steps, problem.Power, left) {
-		problem.Limits = lesserLimits(problem.Limits, left, span)
+	if car.keepsDischarging || !staysWithin(plan.Steps, problem.Power, remaining) {
+		problem.Limits = lesserLimits(problem.Limits, remaining, span)
 		plan = charge.Solve(problem)
 	}
 
-	c := car.cause.candidate(car.charging, &car.from, &problem, &plan)
+	c := car.cause.candidate(car.state, &car.from, &problem, &plan)
 	current := stepsWithin(car.Current.Steps, span)
-	discharged := dischargesAhead(&car.Current, f.from)
+	discharged := dischargeSteps(&car.Current, f.from)
 	unlike := f.home != nil && len(discharged) > 0 && !plannedAsOne(&car.Current.From)
-	broken := !staysWithin(current, problem.Power, left)
+	broken := !staysWithin(current, problem.Power, remaining)
 	c.Now = f.now
 	c.Exceeds = unlike || broken || f.tight != car.Current.HasTail()
 
 	return c
 }
 
-// besideSite is why a car is charged alone at a site that is planned as one.
-func (f *behindFuse) besideSite(car *siteCar) string {
+// sharedReason says why a car only charges at a site that is planned as one; empty for no such
+// reason.
+func (f *sitePlan) sharedReason(car *siteCar) string {
 	switch {
-	case f.home == nil && car.charging.Battery:
+	case f.home == nil && car.state.Battery:
 		return dischargeBattery
 	case f.home == nil:
 		return ""
@@ -140,85 +142,85 @@ func (f *behindFuse) besideSite(car *siteCar) string {
 	last := f.home.ahead.periods
 
 	if len(last) == 0 || last[len(last)-1].End().Before(car.from.ReadyBy) {
-		return dischargePrices
+		return dischargeBatteryHorizon
 	}
 
 	return ""
 }
 
-// dischargingBesideHome plans what a car discharges beside the batteries of its site, and
-// notes why it discharges nothing. It discharges where its household then pays less, with the
-// best that the batteries can do in both cases.
-func (s *Service) dischargingBesideHome(
+// planCarDischarge plans a car's discharge at a site that is planned as one, and records
+// why there is none. The car discharges if its household then pays less, where the batteries
+// are planned best in both cases.
+func (s *Service) planCarDischarge(
 	ctx context.Context,
 	tx *store.Tx,
-	f *behindFuse,
+	f *sitePlan,
 	car *siteCar,
 	alone *Candidate,
 ) (*Discharging, error) {
-	to := car.from.Discharge
-	to.Why = chargesOnly(&car.from, f.besideSite(car), f.from)
+	d := car.from.Discharge
+	d.Why = chargeOnlyReason(&car.from, f.sharedReason(car), f.from)
 
-	if to.Why != "" {
+	if d.Why != "" {
 		return nil, nil
 	}
 
-	q, err := dischargeProblem(ctx, tx, car.charging, to, alone)
+	q, err := dischargeProblem(ctx, tx, car.state, d, alone)
 	if err != nil {
 		return nil, err
 	}
 
-	most := f.exportLeft(car)
-	to.Why = cannotDischarge(q, car.charging.Export, most)
+	most := f.exportHeadroom(car)
+	d.Why = noDischargeReason(q, car.state.Export, most)
 
-	if to.Why != "" {
+	if d.Why != "" {
 		return nil, nil
 	}
 
 	q.Most = min(q.Most, most)
-	f.confine(car, q)
+	f.limitDischarge(car, q)
 
-	return s.solveBesideHome(ctx, f, car, q), nil
+	return s.solveCarDischarge(ctx, f, car, q), nil
 }
 
-// solveBesideHome plans what a car discharges, and holds it beside what it does alone and by
-// the schedule in force.
-func (s *Service) solveBesideHome(
+// solveCarDischarge solves a car's discharge problem, and compares what the household pays by
+// the plan with what it pays without discharge and by the schedule in force.
+func (s *Service) solveCarDischarge(
 	ctx context.Context,
-	f *behindFuse,
+	f *sitePlan,
 	car *siteCar,
 	q *discharge.Problem,
 ) *Discharging {
-	to := car.from.Discharge
+	d := car.from.Discharge
 	plan := discharge.Solve(q)
-	law := errors.Join(checkDischarge(q, &plan), f.passes(car, &plan))
+	law := errors.Join(checkDischarge(q, &plan), f.checkHeadroom(car, &plan))
 
 	if law != nil {
 		s.refuse(ctx, car.Current.AssetID, law)
-		to.Why = dischargeRefused
+		d.Why = dischargeCheckFailed
 
 		return nil
 	}
 
 	none := discharge.Plan{Steps: q.Alone}
-	least := f.pays(car, &none, q)
+	costAlone := f.costWith(car, &none, q)
 	saves := 0.0
 
 	if len(plan.Discharges) > 0 {
-		saves = least - f.pays(car, &plan, q)
+		saves = costAlone - f.costWith(car, &plan, q)
 	}
 
 	if saves < DischargeMinSaving {
-		to.Why = f.noGain(q, &plan)
+		d.Why = f.noGainReason(q, &plan)
 		plan, saves = none, 0
 	} else {
-		recordDischarge(to, q, &plan)
-		to.Saves = saves
+		recordDischarge(d, q, &plan)
+		d.Saves = saves
 	}
 
-	g := dischargingBeside(q, &plan, &car.Current, spareAlone(q, to))
+	g := compareDischarge(q, &plan, &car.Current, spareEnergy(q, d))
 
-	more := f.pays(car, planInForce(car, q), q) - (least - saves)
+	more := f.costWith(car, planInForce(car, q), q) - (costAlone - saves)
 	g.Saving = flex.MicroPounds(more * 10_000)
 
 	return g
@@ -228,15 +230,15 @@ func (s *Service) solveBesideHome(
 func planInForce(car *siteCar, q *discharge.Problem) *discharge.Plan {
 	return &discharge.Plan{
 		Steps:      car.Current.Charging(),
-		Discharges: dischargesAhead(&car.Current, q.From),
+		Discharges: dischargeSteps(&car.Current, q.From),
 	}
 }
 
-// noGain says why discharging a car does not pay beside the batteries and the other cars of
-// its site.
-func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
+// noGainReason says why discharging a car does not pay with the batteries and the other cars
+// of its site.
+func (f *sitePlan) noGainReason(q *discharge.Problem, plan *discharge.Plan) string {
 	if plan.Worth(q) < DischargeMinSaving {
-		return noGain(q)
+		return noGainReason(q)
 	}
 
 	if f.home == nil {
@@ -246,44 +248,46 @@ func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
 	return dischargeNoGainHome
 }
 
-// exportLeft is what a car may discharge at most beside the other cars of its site, whichever
-// of their schedules they follow.
-func (f *behindFuse) exportLeft(car *siteCar) flex.Watts {
-	o := f.mayDischargeBeside(car)
+// exportHeadroom is the most that a car may discharge beside the other cars of its site,
+// whichever of their schedules they follow.
+func (f *sitePlan) exportHeadroom(car *siteCar) flex.Watts {
+	o := f.otherDischarge(car)
 
-	return o.leaves(car.wiring())
+	return o.exportHeadroom(car.wiring())
 }
 
-// mayDischargeBeside is what the other cars of a site may discharge while a car is there.
-func (f *behindFuse) mayDischargeBeside(car *siteCar) outflow {
-	o := outflow{phaseLoad: f.load(), fuse: f.fuse, export: car.charging.Export}
+// otherDischarge is the most that the other cars of a site may discharge during a car's
+// stay.
+func (f *sitePlan) otherDischarge(car *siteCar) dischargeLoad {
+	o := dischargeLoad{phaseLoad: f.load(), fuse: f.fuse, export: car.state.Export}
 	stay := flex.Span{From: f.from, To: car.end(f.from)}
 
-	for _, other := range slices.Concat(f.cars, f.gone) {
+	for _, other := range slices.Concat(f.cars, f.finishedCars) {
 		if other != car {
-			may := other.mayDischarge(f.from)
-			o.give(may.mostIn(stay), may.wired)
+			may := other.possibleDischarge(f.from)
+			o.addDischarge(may.maxIn(stay), may.wiring)
 		}
 	}
 
-	for i := range f.freed {
-		o.give(f.freed[i].mostIn(stay), f.freed[i].wired)
+	for i := range f.uncontrolledCars {
+		o.addDischarge(f.uncontrolledCars[i].maxIn(stay), f.uncontrolledCars[i].wiring)
 	}
 
 	return o
 }
 
-// confine closes the half-hours in which the main fuse does not leave a car its full power,
-// and those in which a battery was already sent a mode that conflicts with the car's charging
-// or discharging.
-func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
+// limitDischarge closes half-hours of a car's problem: for charging, where the main fuse
+// leaves it less than its full power or a battery was sent a mode that covers the home's load;
+// for discharging, where a battery was sent a mode that stores, or the export limit leaves
+// less than the car's power beside surplus solar power.
+func (f *sitePlan) limitDischarge(car *siteCar, q *discharge.Problem) {
 	stay := flex.Span{From: q.From, To: q.ReadyBy}
 
-	if q.Kept { // it charges as it does alone
+	if q.Kept { // it charges as in its plan of charging only
 		stay.To = stay.From
 	}
 
-	for _, l := range f.open(car, stay) {
+	for _, l := range f.lesserHeadroom(car, stay) {
 		if l.Limit < q.Charge {
 			q.Open = instruct.Without(q.Open, []flex.Span{l.Span})
 		}
@@ -293,40 +297,41 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 		return
 	}
 
-	others := f.mayDischargeBeside(car)
+	others := f.otherDischarge(car)
 
 	for i, p := range f.home.ahead.periods {
-		sent := f.home.sent[p]
+		mode := f.home.sentModes[p]
 		surplus := flex.Watts(2 * (f.home.ahead.roof[i] - f.home.ahead.load[i]))
 		o := others
-		o.give(sent.discharges, f.home.wired)
-		o.give(max(0, surplus), flex.Wiring{})
+		o.addDischarge(mode.discharges, f.home.wiring)
+		o.addDischarge(max(0, surplus), flex.Wiring{})
 
-		if sent.stores || q.Most > o.leaves(car.wiring()) {
+		if mode.stores || q.Most > o.exportHeadroom(car.wiring()) {
 			q.Shut = append(q.Shut, p.Span())
 		}
 
-		if sent.covers && !q.Kept {
+		if mode.covers && !q.Kept {
 			q.Open = instruct.Without(q.Open, []flex.Span{p.Span()})
 		}
 	}
 }
 
-// passes says when a plan would exceed what the others leave a car under the main fuse; nil if
-// never.
-func (f *behindFuse) passes(car *siteCar, plan *discharge.Plan) error {
+// checkHeadroom returns an error if a plan exceeds what the others leave a car under the main
+// fuse.
+func (f *sitePlan) checkHeadroom(car *siteCar, plan *discharge.Plan) error {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 
-	if !staysWithin(plan.Steps, car.problem.Power, f.left(car, span)) {
+	if !staysWithin(plan.Steps, car.problem.Power, f.safeHeadroom(car, span)) {
 		return errors.New("it charges where the main fuse does not leave it that")
 	}
 
 	return nil
 }
 
-// pays is what a household pays in pence if a car follows a plan and the batteries are planned
-// best beside it, with wear and turns.
-func (f *behindFuse) pays(
+// costWith is what the household pays, in pence, if a car follows a plan and the batteries are
+// planned best for that, with the cost of wear and of further changes between charging and
+// discharging.
+func (f *sitePlan) costWith(
 	car *siteCar,
 	plan *discharge.Plan,
 	q *discharge.Problem,
@@ -335,9 +340,9 @@ func (f *behindFuse) pays(
 
 	core, discharges := car.stepsForNow, car.discharges
 	car.stepsForNow, car.discharges = q.Filled(plan.Steps, plan.Discharges), plan.Discharges
-	pence := f.carsPence(q)
+	pence := f.carsCost(q)
 	if f.home != nil {
-		pence = f.household()
+		pence = f.householdCost()
 	}
 
 	car.stepsForNow, car.discharges = core, discharges
@@ -349,17 +354,17 @@ func (f *behindFuse) pays(
 	return pence + turns
 }
 
-// addFreed adds what cars may still discharge that were freed at a site while they were
-// plugged in.
-func (m *meter) addFreed(
+// addUncontrolledCars adds what cars of a site may still discharge that flexd no longer
+// controls, and that were plugged in when control ended.
+func (m *meter) addUncontrolledCars(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
 ) error {
-	freed, err := freedAt(ctx, tx, site)
-	for i := range freed {
-		if len(freed[i].lists) > 0 {
-			m.mayDischarge = append(m.mayDischarge, freed[i])
+	uncontrolled, err := uncontrolledCarsAt(ctx, tx, site)
+	for i := range uncontrolled {
+		if len(uncontrolled[i].lists) > 0 {
+			m.possibleDischarges = append(m.possibleDischarges, uncontrolled[i])
 		}
 	}
 

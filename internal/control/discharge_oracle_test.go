@@ -118,16 +118,16 @@ func (s *givingSmall) plan(t testing.TB, from time.Time) (modes, plain []battery
 
 	arrival := flex.FromKWh(s.arrival)
 	car.from.Discharge = &store.Discharge{Power: 4860, Capacity: 40_000, Reserve: 4000, Wear: s.wear, Stored: arrival}
-	car.charging.Export = flex.FromKW(s.export)
-	alone := f.alone(car)
+	car.state.Export = flex.FromKW(s.export)
+	alone := f.chargeOnlyCandidate(car)
 	q := &discharge.Problem{From: from, ReadyBy: car.from.ReadyBy, Alone: alone.Plan.Steps, Open: []flex.Span{{From: from, To: car.from.ReadyBy}},
-		Charge: 6000, Most: min(4860, f.exportLeft(car)), Limit: 6000, Stored: float64(arrival), Capacity: 40_000, Reserve: 4000, Wear: s.wear, Turn: DischargeTurn}
+		Charge: 6000, Most: min(4860, f.exportHeadroom(car)), Limit: 6000, Stored: float64(arrival), Capacity: 40_000, Reserve: 4000, Wear: s.wear, Turn: DischargeTurn}
 	for i, p := range f.home.ahead.periods {
 		q.Rates = append(q.Rates, discharge.Rate{Period: p, Buy: s.buy[i], Sell: s.sell})
 	}
-	f.confine(car, q)
-	if g := d.solveBesideHome(t.Context(), f, car, q); g != nil && len(g.Discharges) > 0 {
-		car.take(g.Steps, g.Discharges, f)
+	f.limitDischarge(car, q)
+	if g := d.solveCarDischarge(t.Context(), f, car, q); g != nil && len(g.Discharges) > 0 {
+		car.setPlan(g.Steps, g.Discharges, f)
 	}
 
 	if d.Refused() > 0 {

@@ -12,25 +12,26 @@ import (
 	"flexd/internal/store"
 )
 
-// orderWeight is the part of a market price that orders half-hours of one household's price.
+// orderWeight scales market prices so that they only decide between half-hours for which the
+// household pays the same.
 const orderWeight = 1e-4
 
-// dischargeSlack is by how many watt-hours a car may miss the charge that it is to hold.
+// dischargeSlack is by how many watt-hours a car may miss its target charge.
 const dischargeSlack = 10
 
-// Discharging compares what a car discharges by a new schedule with what it discharges by the
-// one in force.
+// Discharging compares the discharge of a new plan with that of the schedule in force.
 type Discharging struct {
-	Steps      []flex.Step // what it may take, where it discharges something
+	Steps      []flex.Step // the limits of charging, if the plan discharges
 	Discharges []flex.Step
-	// what it saves beside the schedule in force
+	// what the plan saves compared with the schedule in force
 	Saving flex.MicroPounds
 	// the schedule in force would leave the car short, or discharge more than it may
-	Wrong bool
+	Infeasible bool
 }
 
-// planDischarge plans when a car discharges, starting from its plan without discharging, and
-// notes it among the inputs of the schedule. It returns nil for a car that may not discharge.
+// planDischarge plans when a car that is planned on its own discharges, starting from its plan
+// of charging only. It records the result, or the reason for none, in the inputs of the
+// schedule. It returns nil for a car that may not discharge.
 func (s *Service) planDischarge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -39,69 +40,70 @@ func (s *Service) planDischarge(
 	alone *Candidate,
 	u *limits,
 ) (*Discharging, error) {
-	to := e.Discharge
+	d := e.Discharge
 
-	if to == nil {
+	if d == nil {
 		return nil, nil
 	}
 
-	to.Why = chargesOnly(e, besideAlone(c, u), alone.Problem.From)
+	d.Why = chargeOnlyReason(e, sharedReason(c, u), alone.Problem.From)
 
-	if to.Why != "" {
+	if d.Why != "" {
 		return nil, nil
 	}
 
-	most, err := exportLeft(ctx, tx, c)
+	most, err := exportHeadroom(ctx, tx, c)
 	if err != nil {
 		return nil, err
 	}
 
-	q, err := dischargeProblem(ctx, tx, c, to, alone)
+	q, err := dischargeProblem(ctx, tx, c, d, alone)
 	if err != nil {
 		return nil, err
 	}
 
-	to.Why = cannotDischarge(q, c.Export, most)
+	d.Why = noDischargeReason(q, c.Export, most)
 
-	if to.Why != "" {
+	if d.Why != "" {
 		return nil, nil
 	}
 
 	q.Most = min(q.Most, most)
-	to.Why, err = confineToCaps(ctx, tx, c.Asset.ID, u, alone, q)
-	if err != nil || to.Why != "" {
+	d.Why, err = limitToCaps(ctx, tx, c.Asset.ID, u, alone, q)
+	if err != nil || d.Why != "" {
 		return nil, err
 	}
 
-	given := s.solveDischarge(ctx, c, to, q)
-	if u.paced(alone, given) {
-		*to = *to.ChargedAlone()
-		to.Why = dischargePaced
-		given = nil
+	plan := s.solveDischarge(ctx, c, d, q)
+	if u.exceedsStartRate(alone, plan) {
+		*d = *d.ChargedAlone()
+		d.Why = dischargeStartRate
+		plan = nil
 	}
 
-	return given, nil
+	return plan, nil
 }
 
-// cannotDischarge says why a car cannot discharge at any price, given what its site may export
-// and what other cars leave of that; empty if it can.
-func cannotDischarge(q *discharge.Problem, export, most flex.Watts) string {
+// noDischargeReason says why a car cannot discharge at any price, given the export limit of
+// its site and most, which is what the other cars leave of it; empty if it can.
+func noDischargeReason(q *discharge.Problem, export, most flex.Watts) string {
 	switch {
 	case q.Most < discharge.Least:
-		return dischargeWeak
+		return dischargeLowPower
 	case export < discharge.Least:
 		return dischargeNoExport
 	case most < discharge.Least:
-		return dischargeOthers
+		return dischargeOtherCars
 	case len(q.Rates) == 0:
-		return dischargeUnpriced
+		return dischargeNoPrices
 	}
 
 	return ""
 }
 
-// noGain is why discharging does not pay a car that could.
-func noGain(q *discharge.Problem) string {
+// noGainReason says why discharging does not pay for a car that could do it. It solves the
+// problem once more without the reserve, to find out whether that is the cause.
+func noGainReason(q *discharge.Problem) string {
 	if !q.HasTime() {
 		return dischargeNoTime
 	}
@@ -120,47 +122,47 @@ func noGain(q *discharge.Problem) string {
 	return dischargeNoGain
 }
 
-// solveDischarge plans a car that may discharge, and checks the plan against the laws of
-// discharging. A plan that breaks one is not sent.
+// solveDischarge solves a car's discharge problem and checks the plan against the rules of
+// engine/check. A plan that breaks one is not used.
 func (s *Service) solveDischarge(
 	ctx context.Context,
 	c *store.PlanningState,
-	to *store.Discharge,
+	d *store.Discharge,
 	q *discharge.Problem,
 ) *Discharging {
 	plan := discharge.Solve(q)
 
 	if law := checkDischarge(q, &plan); law != nil {
 		s.refuse(ctx, c.Asset.ID, law)
-		to.Why = dischargeRefused
+		d.Why = dischargeCheckFailed
 
 		return nil
 	}
 
 	if plan.Worth(q) >= DischargeMinSaving {
-		recordDischarge(to, q, &plan)
+		recordDischarge(d, q, &plan)
 
-		return dischargingBeside(q, &plan, &c.Current, spareAlone(q, to))
+		return compareDischarge(q, &plan, &c.Current, spareEnergy(q, d))
 	}
 
-	to.Why = noGain(q)
+	d.Why = noGainReason(q)
 	alone := discharge.Plan{
 		Steps: q.Alone,
 		Cost:  plan.Cost + plan.Saves,
 	}
 
-	return dischargingBeside(q, &alone, &c.Current, spareAlone(q, to))
+	return compareDischarge(q, &alone, &c.Current, spareEnergy(q, d))
 }
 
 // recordDischarge writes what a car discharges into the inputs of its schedule.
-func recordDischarge(to *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
-	to.Discharges = plan.Discharges
-	to.Saves = plan.Saves
+func recordDischarge(d *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
+	d.Discharges = plan.Discharges
+	d.Saves = plan.Saves
 	played := q.Play(plan.Steps, plan.Discharges)
 
 	for i := range played.Parts {
 		part := &played.Parts[i]
-		to.Parts = append(to.Parts, store.DischargedPart{
+		d.Parts = append(d.Parts, store.DischargedPart{
 			From:   part.Start(),
 			Energy: flex.WattHours(part.Energy),
 			Price:  part.Sell,
@@ -169,21 +171,23 @@ func recordDischarge(to *store.Discharge, q *discharge.Problem, plan *discharge.
 	}
 }
 
-// spareAlone is how many watt-hours more than it needs a car gets by its plan without
-// discharging: less than a minute's charge.
-func spareAlone(q *discharge.Problem, to *store.Discharge) float64 {
-	if q.Kept || to.Target == 0 {
+// spareEnergy is by how many watt-hours the plan of charging only exceeds the target, because
+// limits are whole minutes: at most a minute's charge. The schedule in force may miss the
+// target by as much.
+func spareEnergy(q *discharge.Problem, d *store.Discharge) float64 {
+	if q.Kept || d.Target == 0 {
 		return 0
 	}
 
 	end := q.Play(q.Alone, nil).End
 	most := float64(q.Charge) / 60 * discharge.Efficiency
 
-	return min(most, max(0, end-float64(to.Target)))
+	return min(most, max(0, end-float64(d.Target)))
 }
 
-// dischargingBeside compares a plan with the schedule in force.
-func dischargingBeside(
+// compareDischarge compares a plan with the schedule in force, both from now on and by the
+// same prices. spare is what the schedule in force may miss the target by, in Wh.
+func compareDischarge(
 	q *discharge.Problem,
 	plan *discharge.Plan,
 	current *store.Schedule,
@@ -195,24 +199,24 @@ func dischargingBeside(
 		g.Steps = plan.Steps
 	}
 
-	discharged := dischargesAhead(current, q.From)
+	discharged := dischargeSteps(current, q.From)
 	old := *plan
 	old.Steps, old.Discharges = current.Charging(), discharged
 	before := q.Play(old.Steps, old.Discharges)
 	g.Saving = flex.MicroPounds((before.Cost - plan.Cost) * 10_000)
-	g.Wrong = len(discharged) > 0 && checkDischargeSparing(q, &old, spare) != nil
+	g.Infeasible = len(discharged) > 0 && checkDischargeWithSpare(q, &old, spare) != nil
 
 	return g
 }
 
-// checkDischarge checks a plan against the laws of discharging.
+// checkDischarge checks a plan against the rules of discharging.
 func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
-	return checkDischargeSparing(q, plan, 0)
+	return checkDischargeWithSpare(q, plan, 0)
 }
 
-// checkDischargeSparing is checkDischarge for a car that needs some watt-hours less than it
-// gets without discharging.
-func checkDischargeSparing(
+// checkDischargeWithSpare is checkDischarge for a car that may miss its target by spare
+// watt-hours.
+func checkDischargeWithSpare(
 	q *discharge.Problem,
 	plan *discharge.Plan,
 	spare float64,
@@ -241,7 +245,8 @@ func checkDischargeSparing(
 	})
 }
 
-// exportable is what a car may discharge in each time of its stay.
+// exportable returns the most that a car may discharge, as steps over its stay: its power
+// except in closed half-hours.
 func exportable(q *discharge.Problem) []flex.Step {
 	var steps []flex.Step
 	from := q.From
@@ -267,8 +272,8 @@ func exportable(q *discharge.Problem) []flex.Step {
 	return steps
 }
 
-// dischargeProblem is the problem of a car that may discharge. It has no rates where no prices
-// are known.
+// dischargeProblem builds the problem of a car that may discharge, from its plan of charging
+// only. It has no rates if no prices are known.
 func dischargeProblem(
 	ctx context.Context,
 	tx *store.Tx,
@@ -302,14 +307,15 @@ func dischargeProblem(
 	}
 
 	var err error
-	own.Rates, err = rateCar(ctx, tx, c, p, q)
+	own.Rates, err = addRates(ctx, tx, c, p, q)
 
 	return q, err
 }
 
-// rateCar says what a kWh costs and earns the household of a car. Past the known rates it
-// costs their mean, and earns nothing. The rates of a fixed tariff are returned.
-func rateCar(
+// addRates adds to the problem what a kWh costs and earns the household in each half-hour.
+// Beyond the known rates a kWh costs their mean and earns nothing. It returns the rates of a
+// fixed tariff.
+func addRates(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -343,7 +349,7 @@ func rateCar(
 		mean += buy / float64(len(r.buy))
 	}
 
-	order := orders(p.Prices)
+	order := priceOrder(p.Prices)
 
 	for i, at := range periods {
 		known := i < len(r.buy)
@@ -355,11 +361,11 @@ func rateCar(
 		})
 	}
 
-	return r.used(), nil
+	return r.ratesUsed(), nil
 }
 
-// used are the rates of a fixed tariff as a schedule keeps them.
-func (r *ratings) used() []store.RateUsed {
+// ratesUsed returns the rates of a fixed tariff in the form that is stored with a schedule.
+func (r *ratings) ratesUsed() []store.RateUsed {
 	var used []store.RateUsed
 	for _, in := range r.fixed {
 		used = append(used, store.RateUsed(in))
@@ -368,8 +374,9 @@ func (r *ratings) used() []store.RateUsed {
 	return used
 }
 
-// orders is a small weight that orders half-hours of the same price; it is never below zero.
-func orders(ps []flex.PricedPeriod) map[flex.Period]float64 {
+// priceOrder returns a small weight for each half-hour, from the market price, which decides
+// between half-hours of the same rate. It is never negative.
+func priceOrder(ps []flex.PricedPeriod) map[flex.Period]float64 {
 	order := map[flex.Period]float64{}
 	known := slices.DeleteFunc(slices.Clone(ps), func(p flex.PricedPeriod) bool {
 		return !p.Known

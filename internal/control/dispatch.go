@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// ModeSpan is a time in which a battery is to do one thing.
+// ModeSpan is a time in which a battery is to be in one mode.
 type ModeSpan struct {
 	flex.Span
 	Mode battery.Mode
@@ -32,13 +32,13 @@ func (s *Service) BatterySchedule(
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var p *store.BatteryPlan
 		var err error
-		steps, p, err = batteryAhead(ctx, tx, asset)
+		steps, p, err = batteryPlanAhead(ctx, tx, asset)
 		if err != nil {
 			return err
 		}
 
 		var issued time.Time
-		steps, issued, err = followOrders(ctx, tx, asset, p, steps)
+		steps, issued, err = applyDispatchModes(ctx, tx, asset, p, steps)
 		changed = flex.Later(changedAt(tx, p), issued)
 		return err
 	})
@@ -46,8 +46,8 @@ func (s *Service) BatterySchedule(
 	return steps, changed, err
 }
 
-// batteryAhead is what the plan of a battery under control says from the running half-hour on.
-func batteryAhead(
+// batteryPlanAhead returns the plan of a controlled battery from the running half-hour on.
+func batteryPlanAhead(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -78,7 +78,7 @@ func batteryAhead(
 	}), &b.Plan, nil
 }
 
-// changedAt is when a plan last changed: now if there never was one.
+// changedAt returns when a plan last changed; now if there never was one.
 func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 	if p.ChangedAt.IsZero() {
 		return tx.Now()
@@ -86,10 +86,10 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 	return p.ChangedAt
 }
 
-// BatterySteps returns the same in the words of a battery schedule, which say what a battery
-// avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
-// it is to wait. Where caps bind its power, charging is said for the half-hours only that cars
-// leave it.
+// BatterySteps returns the same in the terms of a battery schedule, which state what a battery
+// avoids: how it waits depends on whether the home is expected to draw or to have a surplus in
+// a half-hour. Where a limit is shared with others, it charges and discharges only in
+// committed half-hours.
 func (s *Service) BatterySteps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -101,7 +101,7 @@ func (s *Service) BatterySteps(
 	)
 
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		spans, p, err := batteryAhead(ctx, tx, asset)
+		spans, p, err := batteryPlanAhead(ctx, tx, asset)
 		if err != nil {
 			return err
 		}
@@ -115,18 +115,18 @@ func (s *Service) BatterySteps(
 			changed = flex.Later(changed, flex.PeriodAt(tx.Now()).Start())
 		}
 
-		kept, issued, err := followOrders(ctx, tx, asset, p, kept)
+		kept, issued, err := applyDispatchModes(ctx, tx, asset, p, kept)
 		if err != nil {
 			return err
 		}
 
-		beside, err := carsBeside(ctx, tx, asset)
+		cars, err := readCarsAt(ctx, tx, asset)
 		if err != nil {
 			return err
 		}
 
-		changed = flex.Later(changed, flex.Later(issued, beside.changedAt()))
-		steps = batterySteps(p, kept, beside)
+		changed = flex.Later(changed, flex.Later(issued, cars.changedAt()))
+		steps = batterySteps(p, kept, cars)
 
 		return nil
 	})
@@ -134,8 +134,8 @@ func (s *Service) BatterySteps(
 	return steps, changed, err
 }
 
-// batterySteps says modes as steps beside what the cars of the site do, with equal neighbours
-// joined.
+// batterySteps converts modes to steps, with regard to the cars of the site. Equal neighbours
+// are joined.
 func batterySteps(
 	p *store.BatteryPlan,
 	spans []ModeSpan,
@@ -144,7 +144,7 @@ func batterySteps(
 	var steps []battery.Step
 	for _, s := range spans {
 		periods := periodsTo(flex.PeriodAt(s.From), s.To)
-		load, roof := guessed(p, periods)
+		load, roof := parseForecast(p, periods)
 
 		for i, at := range periods {
 			next := battery.Step{Span: at.Span()}
@@ -161,10 +161,10 @@ func batterySteps(
 	return steps
 }
 
-// DispatchPlan returns what a battery is to do today in London, and was. Any other
-// asset is flex.NotFound. It is empty outside production, for a battery without an asset
-// model, for one whose site has not consented to full schedule control or to the wholesale
-// market, and before the first plan: the interface tells these apart by nothing.
+// DispatchPlan returns what a battery is to do, and did, today in London. Any other asset is
+// flex.NotFound. It is empty outside production, for a battery without an asset model, for one
+// whose site has not consented to full schedule control or to the wholesale market, and before
+// the first plan: the interface does not distinguish these.
 func (s *Service) DispatchPlan(
 	ctx context.Context,
 	org flex.OrgID,
@@ -186,14 +186,14 @@ func (s *Service) DispatchPlan(
 		}
 
 		periods = modeSpans(&b.Plan, flex.DayAt(tx.Now()).Span())
-		periods, _, err = followOrders(ctx, tx, asset, &b.Plan, periods)
+		periods, _, err = applyDispatchModes(ctx, tx, asset, &b.Plan, periods)
 		return err
 	})
 
 	return periods, err
 }
 
-// modeSpans joins the half-hours of a plan within a span that say the same.
+// modeSpans joins consecutive half-hours of a plan within a span that have the same mode.
 func modeSpans(p *store.BatteryPlan, within flex.Span) []ModeSpan {
 	var spans []ModeSpan
 	for at := flex.PeriodAt(within.From); at.Start().Before(within.To); at = at.Add(1) {

@@ -12,10 +12,10 @@ import (
 	"flexd/internal/store"
 )
 
-// dispatcher is the sender of an instruction that was made from a dispatch of named batteries.
+// dispatcher is the sender of instructions that are made from dispatches of batteries.
 const dispatcher = "flexd dispatch"
 
-// checkCalls returns a Conflict for a dispatch of a battery that an instruction calls in its
+// checkCalls returns a Conflict for a dispatch of a battery that an instruction calls at that
 // time.
 func checkCalls(
 	ctx context.Context,
@@ -55,31 +55,32 @@ func idsOf(order *store.Dispatch) []flex.AssetID {
 	return ids
 }
 
-// NoteDispatch stores a dispatch of named batteries as an instruction, so that it is listed,
-// reported and stopped as any other. It replaces dispatches of the same batteries while it
-// lasts. Cars of the dispatch are not in the instruction. It must run in the transaction of
-// the dispatch, after CheckDispatch, and sets the instruction's id on the dispatch.
+// NoteDispatch stores a dispatch of batteries as an instruction, so that it is listed,
+// reported and stopped like others. While it lasts it replaces earlier dispatches of the same
+// batteries. Cars of the dispatch are not part of the instruction. It must run in the
+// transaction of the dispatch, after CheckDispatch, and sets the instruction's id on the
+// dispatch.
 func NoteDispatch(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
 ) error {
-	replaced, err := replaceNamed(ctx, tx, order)
+	replaced, err := replaceDispatched(ctx, tx, order)
 	if err != nil {
 		return err
 	}
 
-	called, err := namedBy(ctx, tx, order, replaced)
+	called, err := dispatchedBatteries(ctx, tx, order, replaced)
 	if err != nil || len(called) == 0 {
 		return err
 	}
 
-	in := dispatchedBy(order, called)
-	if err := boundAll(ctx, tx, called); err != nil {
+	in := instructionFor(order, called)
+	if err := limitExpected(ctx, tx, called); err != nil {
 		return err
 	}
 
-	if err := keepNamed(ctx, tx, &in, called); err != nil {
+	if err := addDispatchInstruction(ctx, tx, &in, called); err != nil {
 		return err
 	}
 
@@ -88,8 +89,8 @@ func NoteDispatch(
 	return replanCars(ctx, tx, called)
 }
 
-// dispatchedBy returns a dispatch of some batteries as an instruction.
-func dispatchedBy(
+// instructionFor returns a dispatch of some batteries as an instruction.
+func instructionFor(
 	order *store.Dispatch,
 	called []store.Called,
 ) flex.Instruction {
@@ -118,14 +119,14 @@ func replanCars(
 	called []store.Called,
 ) error {
 	var cars []flex.AssetID
-	seen := map[flex.SiteID]bool{}
+	done := map[flex.SiteID]bool{}
 	for i := range called {
 		site := called[i].SiteID
-		if seen[site] {
+		if done[site] {
 			continue
 		}
 
-		seen[site] = true
+		done[site] = true
 		all, err := tx.AssetsOf(ctx, site)
 		if err != nil {
 			return err
@@ -141,9 +142,9 @@ func replanCars(
 	return tx.MarkDue(ctx, cars...)
 }
 
-// namedBy returns the batteries of a dispatch as called assets. Their baseline is their plan;
-// for those in replaced, the plan without the earlier dispatch.
-func namedBy(
+// dispatchedBatteries returns the batteries of a dispatch as called assets. Their baseline is
+// their plan; for those in replaced, the plan without the earlier dispatch.
+func dispatchedBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
@@ -183,8 +184,8 @@ func namedBy(
 	return called, nil
 }
 
-// plannedIn returns the powers of half-hours, beginning with first, as steps in a span; 0
-// where there are none.
+// plannedIn returns the powers of half-hours, from first on, as steps in a span; 0 where there
+// are none.
 func plannedIn(
 	first flex.Period,
 	powers []flex.Watts,
@@ -203,8 +204,8 @@ func plannedIn(
 	return steps
 }
 
-// changeBy returns how much more batteries are asked to draw than by their plans, on average;
-// at least 1 W, as an instruction must ask for something.
+// changeBy returns the mean change of some batteries against their plans, or 1 W instead of 0,
+// as an instruction must have a change.
 func changeBy(
 	called []store.Called,
 	span flex.Span,
@@ -223,10 +224,10 @@ func changeBy(
 	return change
 }
 
-// takeBackNamed sends a battery of a dispatch 0 kW for the rest of its time. Its stored plan
-// stays: until the battery is planned again, others leave it what a schedule that its client
-// has read may have it do.
-func takeBackNamed(
+// withdrawDispatched sends a battery of a dispatch 0 kW for the rest of its time. Its stored
+// plan stays: until the battery is planned again, others leave it the power that a schedule
+// which its client may have read has it use.
+func withdrawDispatched(
 	ctx context.Context,
 	tx *store.Tx,
 	plan store.BatteryPlan,

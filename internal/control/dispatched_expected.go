@@ -13,20 +13,22 @@ import (
 	"flexd/internal/store"
 )
 
-// What is expected of a battery that a dispatch names is what is asked of it as far as it
-// holds as much above its reserve, or has room for it. In half-hours without a dispatch what
-// it holds moves by its plan.
+// The expected result of a dispatch of a battery.
+//
+// The battery is expected to follow the dispatch as long as it stores enough above its
+// reserve, or has room. In half-hours without a dispatch its stored energy changes as by its
+// plan.
 
-// storedEnergy is what a battery holds in joules, and the least and the most that it is to
-// hold. If its capacity is not known it bounds nothing.
+// storedEnergy is the energy in a battery, and its limits, in joules. If the capacity is not
+// known, there are no limits.
 type storedEnergy struct {
 	level float64
 	least float64
 	most  float64
 }
 
-// storedIn is a battery that holds an energy.
-func storedIn(device home.Battery, level flex.WattHours) storedEnergy {
+// newStoredEnergy returns a battery's stored energy with its limits.
+func newStoredEnergy(device home.Battery, level flex.WattHours) storedEnergy {
 	least, most := device.Usable()
 
 	return storedEnergy{
@@ -36,8 +38,8 @@ func storedIn(device home.Battery, level flex.WattHours) storedEnergy {
 	}
 }
 
-// lasts is how long a battery can draw a power, or below zero give it.
-func (e *storedEnergy) lasts(power flex.Watts) time.Duration {
+// maxDuration is how long the battery can charge with a power, or discharge if it is negative.
+func (e *storedEnergy) maxDuration(power flex.Watts) time.Duration {
 	const always = time.Duration(1<<63 - 1)
 	if e.most == 0 || power == 0 {
 		return always
@@ -53,7 +55,7 @@ func (e *storedEnergy) lasts(power flex.Watts) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// move has a battery draw a power for a time, or below zero give it.
+// move charges the battery with a power for a time, or discharges it if the power is negative.
 func (e *storedEnergy) move(power flex.Watts, lasting time.Duration) {
 	energy := float64(power) * lasting.Seconds()
 	if power < 0 {
@@ -63,10 +65,11 @@ func (e *storedEnergy) move(power flex.Watts, lasting time.Duration) {
 	}
 }
 
-// bound is a step as far as the battery can follow it, and nothing after that.
-func (e *storedEnergy) bound(s flex.Step) []flex.Step {
+// clip returns a step as long as the battery can follow it, and 0 kW for the rest of its
+// time.
+func (e *storedEnergy) clip(s flex.Step) []flex.Step {
 	end := s.To
-	if can := e.lasts(s.Limit); can < s.Len() {
+	if can := e.maxDuration(s.Limit); can < s.Len() {
 		end = s.From.Add(can)
 	}
 
@@ -80,44 +83,44 @@ func (e *storedEnergy) bound(s flex.Step) []flex.Step {
 	)
 }
 
-// expectedBy is what a battery is expected to do until the last of some steps that dispatches
-// ask of it. It holds so much at the start of a half-hour; what was before that half-hour
-// stays as it was asked for.
-func expectedBy(
-	holds storedEnergy,
+// expectedSteps returns what a battery is expected to do until the end of the last requested
+// step, from its stored energy at the start of a half-hour. Steps before that half-hour are
+// returned as requested.
+func expectedSteps(
+	energy storedEnergy,
 	plan *store.BatteryPlan,
 	now flex.Period,
-	asked []flex.Step,
+	requested []flex.Step,
 ) []flex.Step {
-	if len(asked) == 0 {
+	if len(requested) == 0 {
 		return nil
 	}
 
-	begin, end := asked[0].From, asked[len(asked)-1].To
-	expected := stepsWithin(asked, flex.Span{From: begin, To: now.Start()})
+	begin, end := requested[0].From, requested[len(requested)-1].To
+	expected := stepsWithin(requested, flex.Span{From: begin, To: now.Start()})
 	for p := now; p.Start().Before(end); p = p.Add(1) {
-		for _, s := range orPlanned(stepsWithin(asked, p.Span()), plan, p) {
-			expected = append(expected, holds.bound(s)...)
+		for _, s := range requestedOrPlanned(stepsWithin(requested, p.Span()), plan, p) {
+			expected = append(expected, energy.clip(s)...)
 		}
 	}
 
 	return expected
 }
 
-// orPlanned is what is asked of a battery in a half-hour, and nothing beside it. Where nothing
-// is asked it is what its plan says.
-func orPlanned(
-	asked []flex.Step,
+// requestedOrPlanned returns the requested steps of a half-hour with 0 kW between them, or the
+// battery's plan if nothing is requested.
+func requestedOrPlanned(
+	requested []flex.Step,
 	plan *store.BatteryPlan,
 	p flex.Period,
 ) []flex.Step {
-	if len(asked) == 0 {
+	if len(requested) == 0 {
 		return plannedIn(plan.StoredAt, plan.Powers, p.Span())
 	}
 
 	var all []flex.Step
 	from := p.Start()
-	for _, s := range asked {
+	for _, s := range requested {
 		if s.From.After(from) {
 			idle := flex.Span{From: from, To: s.From}
 			all = append(all, flex.Step{Span: idle})
@@ -135,9 +138,9 @@ func orPlanned(
 	return all
 }
 
-// askedOf reads what dispatches that are not of its plan ask of a battery in a span, the
-// earliest first.
-func askedOf(
+// requestedBy reads what operators' dispatches request of a battery in a span, in order of
+// time.
+func requestedBy(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -148,20 +151,20 @@ func askedOf(
 		return nil, fmt.Errorf("read what dispatches ask: %w", err)
 	}
 
-	var asked []flex.Step
+	var requested []flex.Step
 	for _, o := range orders {
 		step := flex.Step{
 			Span:  o.Meet(span),
 			Limit: o.Power,
 		}
 		if !step.Empty() {
-			asked = append(asked, step)
+			requested = append(requested, step)
 		}
 	}
 
-	slices.SortFunc(asked, earlier)
+	slices.SortFunc(requested, earlier)
 
-	return asked, nil
+	return requested, nil
 }
 
 // earlier compares steps by when they begin.
@@ -169,9 +172,9 @@ func earlier(a, b flex.Step) int {
 	return cmp.Compare(a.From.UnixNano(), b.From.UnixNano())
 }
 
-// boundNamed is what is expected of a battery by a dispatch, which need not have been kept
-// yet, beside all others.
-func boundNamed(
+// expectedOfDispatched returns what is expected of a battery by a dispatch, which need not be
+// stored yet, in addition to all other dispatches.
+func expectedOfDispatched(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Called,
@@ -186,19 +189,19 @@ func boundNamed(
 
 	span := spanOf(c.Expected)
 	ahead := flex.Span{From: now.Start(), To: span.To}
-	asked, err := askedOf(ctx, tx, c.AssetID, ahead)
+	requested, err := requestedBy(ctx, tx, c.AssetID, ahead)
 	if err != nil {
 		return nil, err
 	}
 
-	before := stepsWithin(asked, flex.Span{From: ahead.From, To: span.From})
-	asked = append(before, c.Expected...)
-	holds := storedIn(device, level)
+	before := stepsWithin(requested, flex.Span{From: ahead.From, To: span.From})
+	requested = append(before, c.Expected...)
+	energy := newStoredEnergy(device, level)
 
-	return stepsWithin(expectedBy(holds, &b.Plan, now, asked), span), nil
+	return stepsWithin(expectedSteps(energy, &b.Plan, now, requested), span), nil
 }
 
-// spanOf is the time of steps that follow each other.
+// spanOf returns the time of consecutive steps.
 func spanOf(steps []flex.Step) flex.Span {
 	return flex.Span{
 		From: steps[0].From,
@@ -206,8 +209,8 @@ func spanOf(steps []flex.Step) flex.Span {
 	}
 }
 
-// boundAll has what is expected of the batteries of a dispatch be no more than they can.
-func boundAll(
+// limitExpected limits what is expected of the batteries of a dispatch to what they can do.
+func limitExpected(
 	ctx context.Context,
 	tx *store.Tx,
 	called []store.Called,
@@ -219,7 +222,7 @@ func boundAll(
 			return err
 		}
 
-		c.Expected, err = boundNamed(ctx, tx, c, &b)
+		c.Expected, err = expectedOfDispatched(ctx, tx, c, &b)
 		if err != nil {
 			return err
 		}
@@ -228,9 +231,9 @@ func boundAll(
 	return nil
 }
 
-// askAgain has batteries that an earlier dispatch named be asked in a part of its time for
-// what it asked, not for what was expected of them then.
-func askAgain(
+// restoreRequests sets the expected steps of batteries in a part of an earlier dispatch to
+// what that dispatch requested, as their stored energy may differ now.
+func restoreRequests(
 	ctx context.Context,
 	tx *store.Tx,
 	called []store.Called,
@@ -238,22 +241,22 @@ func askAgain(
 ) error {
 	for i := range called {
 		c := &called[i]
-		asked, err := askedOf(ctx, tx, c.AssetID, part)
+		requested, err := requestedBy(ctx, tx, c.AssetID, part)
 		if err != nil {
 			return err
 		}
 
-		if len(asked) > 0 && asked[0].From.Equal(c.Expected[0].From) {
-			c.Expected = asked
+		if len(requested) > 0 && requested[0].From.Equal(c.Expected[0].From) {
+			c.Expected = requested
 		}
 	}
 
 	return nil
 }
 
-// expectNamed keeps what is expected by a new plan of a battery that dispatches name. Where it
-// follows none of them, that is what its plan says.
-func (s *homeAhead) expectNamed(
+// recordExpected records what is expected of a battery with dispatches by its new plan; where
+// there is no dispatch, that is its plan.
+func (s *batteryInputs) recordExpected(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -263,7 +266,7 @@ func (s *homeAhead) expectNamed(
 		return nil
 	}
 
-	asked, err := askedOf(ctx, tx, b.Asset.ID, flex.Span{
+	requested, err := requestedBy(ctx, tx, b.Asset.ID, flex.Span{
 		From: next.StoredAt.Start(),
 		To:   next.AskedTo,
 	})
@@ -272,8 +275,8 @@ func (s *homeAhead) expectNamed(
 	}
 
 	device := home.Battery{Power: b.Power(), Capacity: b.Capacity()}
-	holds := storedIn(device, next.Stored)
-	expected := expectedBy(holds, next, next.StoredAt, asked)
+	energy := newStoredEnergy(device, next.Stored)
+	expected := expectedSteps(energy, next, next.StoredAt, requested)
 	planned := store.PowerSteps(next.StoredAt, next.Powers)
 	if n := len(expected); n > 0 && len(planned) > 0 {
 		after := flex.Span{
@@ -290,32 +293,31 @@ func (s *homeAhead) expectNamed(
 	return tx.ExpectOfNamed(ctx, b.Asset.ID, expected)
 }
 
-// Short is how much of what is asked for in the half-hour nobody who is called can bring.
-func (s *InstructedSlot) Short() flex.WattHours { return shortOf(s.Asked, s.Given) }
+// Short is the part of the half-hour's target that no called asset can contribute.
+func (s *InstructedSlot) Short() flex.WattHours { return shortfallOf(s.Asked, s.Given) }
 
-// Short is how much of what is asked for in a half-hour or a minute is not expected, without a
-// sign. Nothing is short from when the instruction was stopped, nor what assets' energies are
-// rounded by.
+// Short is the part of the target of a half-hour or a minute that is not expected, without a
+// sign. It is computed before rounding, and is zero from when the instruction was stopped.
 func (r *InstructionReport) Short(s *ReportSlot) flex.WattHours {
 	if !r.StoppedAt.IsZero() && s.To.After(r.StoppedAt) {
 		return 0
 	}
 
-	return wattHours(shortOf(s.asked, s.brought))
+	return wattHours(shortfallOf(s.exactTarget, s.exactChange))
 }
 
-// shortOf is how much of a change that is asked for is not brought, without a sign. What a
-// dispatch asks for may be less than planned in one half-hour and more in the next.
-func shortOf[E flex.WattHours | charge.Joules](asked, brought E) E {
-	if asked < 0 {
-		asked, brought = -asked, -brought
+// shortfallOf is the part of a requested change that is not contributed, without a sign. The
+// change of a dispatch may be negative in one half-hour and positive in the next.
+func shortfallOf[E flex.WattHours | charge.Joules](requested, contributed E) E {
+	if requested < 0 {
+		requested, contributed = -requested, -contributed
 	}
 
-	return max(0, min(asked, asked-brought))
+	return max(0, min(requested, requested-contributed))
 }
 
-// targetsOf is how much more, or if that is asked for less, batteries are to draw in each slot
-// than by their plans.
+// targetsOf returns how much more batteries are to draw in each slot than by their plans, or
+// how much less if up is false.
 func targetsOf(
 	called []store.Called,
 	slots []flex.Span,

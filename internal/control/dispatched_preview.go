@@ -13,22 +13,22 @@ import (
 	"flexd/internal/store"
 )
 
-// PreviewDispatch shows what a dispatch of named batteries would do beside their plans: how
-// much each would draw more or less in each half-hour, as far as what they hold and can hold
-// allows, and how much of it is counted on. It changes nothing. It is for a dispatch that
-// CheckDispatch allows. Cars that are dispatched are not in it, as they are in no instruction;
-// what it costs is not known.
+// PreviewDispatch returns what a dispatch of batteries would do compared with their plans: how
+// much more or less each would draw in each half-hour, within the limits of its stored energy,
+// and how much of that may be relied on. It changes nothing, and assumes that CheckDispatch
+// permits the dispatch. Cars of the dispatch are left out, as they are part of no instruction.
+// The energy cost is not known.
 func PreviewDispatch(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
 ) (*Preview, error) {
-	beside, replaced, err := besideNamed(ctx, tx, order)
+	sharing, replaced, err := otherDispatches(ctx, tx, order)
 	if err != nil {
 		return nil, err
 	}
 
-	called, err := namedBy(ctx, tx, order, beside)
+	called, err := dispatchedBatteries(ctx, tx, order, sharing)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func PreviewDispatch(
 		byAsset[known[i].AssetID] = &known[i]
 	}
 
-	if err := p.addAllNamed(ctx, tx, called, byAsset); err != nil {
+	if err := p.addDispatched(ctx, tx, called, byAsset); err != nil {
 		return nil, err
 	}
 
@@ -63,9 +63,10 @@ func PreviewDispatch(
 	return p, nil
 }
 
-// besideNamed returns which batteries of a dispatch others dispatch in its half-hours, and how
-// many it replaces: those that they dispatch in its time.
-func besideNamed(
+// otherDispatches returns the batteries of a dispatch that other dispatches use in the same
+// half-hours, and the number of batteries for which it replaces a dispatch: those dispatched
+// in its own time.
+func otherDispatches(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
@@ -75,26 +76,26 @@ func besideNamed(
 		return nil, 0, fmt.Errorf("read which dispatches it takes the place of: %w", err)
 	}
 
-	beside, replaced := map[flex.AssetID]bool{}, map[flex.AssetID]bool{}
+	sharing, replaced := map[flex.AssetID]bool{}, map[flex.AssetID]bool{}
 	for i := range meeting {
 		m := &meeting[i]
-		beside[m.AssetID] = true
+		sharing[m.AssetID] = true
 		if !m.Meet(order.Span).Empty() {
 			replaced[m.AssetID] = true
 		}
 	}
 
-	return beside, len(replaced), nil
+	return sharing, len(replaced), nil
 }
 
-// previewOf is the preview of a dispatch without its batteries.
+// previewOf returns the preview of a dispatch without its batteries.
 func previewOf(
 	order *store.Dispatch,
 	called []store.Called,
 	now time.Time,
 ) *Preview {
 	p := &Preview{
-		Instruction: dispatchedBy(order, called),
+		Instruction: instructionFor(order, called),
 		At:          now,
 		Callable:    len(called),
 	}
@@ -105,8 +106,8 @@ func previewOf(
 	return p
 }
 
-// addAllNamed counts the batteries in that a dispatch names.
-func (p *Preview) addAllNamed(
+// addDispatched adds the batteries of a dispatch.
+func (p *Preview) addDispatched(
 	ctx context.Context,
 	tx *store.Tx,
 	called []store.Called,
@@ -124,20 +125,20 @@ func (p *Preview) addAllNamed(
 			return err
 		}
 
-		expected, err := boundNamed(ctx, tx, c, &b)
+		expected, err := expectedOfDispatched(ctx, tx, c, &b)
 		if err != nil {
 			return err
 		}
 
-		p.addNamed(c, known[c.AssetID], expected)
+		p.addDispatchedBattery(c, known[c.AssetID], expected)
 		p.addWear(c, expected, wearOf(&b, org.Settings))
 	}
 
 	return nil
 }
 
-// addWear counts what a battery discharges more, or less, in the time of a dispatch, at a cost
-// in pence for each kWh.
+// addWear adds the cost of what a battery discharges more, or less, during a dispatch, at a
+// cost in pence per kWh.
 func (p *Preview) addWear(
 	c *store.Called,
 	expected []flex.Step,
@@ -152,7 +153,7 @@ func (p *Preview) addWear(
 	p.Wear.Value += flex.MicroPounds(more * pence * 1e4)
 }
 
-// discharged is what steps give in a span, in kWh.
+// discharged returns the energy that steps discharge in a span, in kWh.
 func discharged(steps []flex.Step, span flex.Span) float64 {
 	var joules float64
 	for _, s := range stepsWithin(steps, span) {
@@ -162,11 +163,11 @@ func discharged(steps []flex.Step, span flex.Span) float64 {
 	return joules / 3.6e6
 }
 
-// addNamed counts a battery in that a dispatch names, with what is known of it, if it is under
-// control, and what is expected of it.
-func (p *Preview) addNamed(
+// addDispatchedBattery adds a battery of a dispatch with its expected steps; known is nil if
+// it is not controlled.
+func (p *Preview) addDispatchedBattery(
 	c *store.Called,
-	known *store.ScopeBattery,
+	state *store.ScopeBattery,
 	expected []flex.Step,
 ) {
 	a := InstructedAsset{
@@ -175,25 +176,25 @@ func (p *Preview) addNamed(
 		Battery: true,
 		Quality: instruct.Quality(false, false),
 	}
-	if known != nil {
-		a.Quality = instruct.Quality(known.Taken, known.Metered)
-		a.Calls = known.Calls
+	if state != nil {
+		a.Quality = instruct.Quality(state.Taken, state.Metered)
+		a.Calls = state.Calls
 	}
 
 	for t := range p.Slots {
 		s := &p.Slots[t]
 		before := drawnOf(c, c.Baseline, s.Span)
-		asked := drawnOf(c, c.Expected, s.Span)
-		change, given := before-asked, before-drawnOf(c, expected, s.Span)
+		target := drawnOf(c, c.Expected, s.Span)
+		change, expectedChange := before-target, before-drawnOf(c, expected, s.Span)
 		if p.Change > 0 {
-			change, given = -change, -given
+			change, expectedChange = -change, -expectedChange
 		}
 
-		a.Change = append(a.Change, wattHours(given))
+		a.Change = append(a.Change, wattHours(expectedChange))
 		s.Planned += wattHours(before)
 		s.Asked += wattHours(change)
-		s.Given += wattHours(given)
-		s.Counted += wattHours(given * charge.Joules(a.Quality) / 100)
+		s.Given += wattHours(expectedChange)
+		s.Counted += wattHours(expectedChange * charge.Joules(a.Quality) / 100)
 	}
 
 	p.Assets = append(p.Assets, a)

@@ -11,9 +11,9 @@ import (
 	"flexd/internal/store"
 )
 
-// keepNamed keeps an instruction that a dispatch is, with the batteries that it names. Its id
-// is set here.
-func keepNamed(
+// addDispatchInstruction stores a dispatch as an instruction with its batteries, and sets the
+// instruction's id.
+func addDispatchInstruction(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
@@ -26,11 +26,11 @@ func keepNamed(
 	return tx.AddCalled(ctx, in.ID, called)
 }
 
-// replaceNamed lets batteries go that earlier dispatches named for a time that a new one is
-// for, and returns which are dispatched in its half-hours. Nothing is taken back: the newer
-// one is what counts while it lasts. What is left of an earlier one before and after counts
-// still, and is an instruction of its own, so that it is stopped as any other.
-func replaceNamed(
+// replaceDispatched releases batteries from earlier dispatches during the time of a new one,
+// and returns those that are dispatched in its half-hours. Nothing is withdrawn, as the newest
+// dispatch applies. The parts of an earlier dispatch before and after the new one still apply,
+// and become instructions of their own, so that they can be stopped like others.
+func replaceDispatched(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
@@ -46,7 +46,7 @@ func replaceNamed(
 	for _, m := range meeting {
 		replaced[m.AssetID] = true
 		if m.Meet(order.Span).Empty() {
-			continue // they have a half-hour in common, and no minute of it
+			continue // they share a half-hour, but no minute
 		}
 
 		if by[m.Instruction] == nil {
@@ -56,7 +56,7 @@ func replaceNamed(
 	}
 
 	for _, id := range ids {
-		if err := replaceIn(ctx, tx, id, by[id], order.Span); err != nil {
+		if err := replaceInDispatch(ctx, tx, id, by[id], order.Span); err != nil {
 			return nil, err
 		}
 	}
@@ -64,9 +64,9 @@ func replaceNamed(
 	return replaced, nil
 }
 
-// replaceIn has an earlier dispatch let batteries go, and keeps what a newer one in a span
-// leaves of it.
-func replaceIn(
+// replaceInDispatch releases batteries from an earlier dispatch, and stores what a newer one
+// in a span leaves of it.
+func replaceInDispatch(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,
@@ -83,11 +83,11 @@ func replaceIn(
 		return err
 	}
 
-	let := map[flex.AssetID]bool{}
+	released := map[flex.AssetID]bool{}
 	for _, asset := range assets {
-		let[asset] = true
+		released[asset] = true
 	}
-	called = slices.DeleteFunc(called, func(c store.Called) bool { return !let[c.AssetID] })
+	called = slices.DeleteFunc(called, func(c store.Called) bool { return !released[c.AssetID] })
 
 	if err := tx.ReleaseCalled(ctx, id, assets); err != nil {
 		return err
@@ -95,8 +95,8 @@ func replaceIn(
 
 	ahead := in.Span
 	ahead.From = flex.Later(ahead.From, tx.Now().Truncate(time.Minute))
-	for _, left := range instruct.Without([]flex.Span{ahead}, []flex.Span{span}) {
-		if err := keepRest(ctx, tx, &in, called, left); err != nil {
+	for _, rest := range instruct.Without([]flex.Span{ahead}, []flex.Span{span}) {
+		if err := addRemainder(ctx, tx, &in, called, rest); err != nil {
 			return err
 		}
 	}
@@ -104,32 +104,32 @@ func replaceIn(
 	return nil
 }
 
-// keepRest keeps what a newer dispatch leaves of an earlier one in a part of its time.
-func keepRest(
+// addRemainder stores one part of an earlier dispatch that a newer one leaves.
+func addRemainder(
 	ctx context.Context,
 	tx *store.Tx,
 	of *flex.Instruction,
 	called []store.Called,
-	left flex.Span,
+	part flex.Span,
 ) error {
-	some := partOfNamed(called, left)
-	if err := askAgain(ctx, tx, some, left); err != nil {
+	some := clippedTo(called, part)
+	if err := restoreRequests(ctx, tx, some, part); err != nil {
 		return err
 	}
 
-	order := store.Dispatch{Market: of.Service, Span: left}
-	rest := dispatchedBy(&order, some)
+	order := store.Dispatch{Market: of.Service, Span: part}
+	rest := instructionFor(&order, some)
 	rest.Reason = fmt.Sprintf("what a newer dispatch left of instruction %v", of.ID)
 
-	if err := boundAll(ctx, tx, some); err != nil {
+	if err := limitExpected(ctx, tx, some); err != nil {
 		return err
 	}
 
-	return keepNamed(ctx, tx, &rest, some)
+	return addDispatchInstruction(ctx, tx, &rest, some)
 }
 
-// partOfNamed are batteries that a dispatch named, as in a part of its time.
-func partOfNamed(
+// clippedTo returns the batteries of a dispatch with their steps in a part of its time.
+func clippedTo(
 	called []store.Called,
 	part flex.Span,
 ) []store.Called {

@@ -112,8 +112,8 @@
 //
 // Handover of power between the cars (fuse_handover.go). It is not known which schedule a
 // charger follows: any that was sent since the last one that its client accepted and that did
-// not fail at the charger (mayDraw). There are two schedules for a car: the one that it is to
-// have once all have accepted theirs (want), and the one that it is sent now (core):
+// not fail at the charger (possibleDraw). There are two schedules for a car: the one that it is to
+// have once all have accepted theirs (finalSteps), and the one that it is sent now (stepsForNow):
 //
 //	settled ── a new plan has it take what another may be drawing ──► waiting: sent what fits both, marked after [FuseInterval]
 //	   ▲                                                                │  ▲
@@ -128,7 +128,7 @@
 //     final plan gives it less because the needs of all exceed the fuse. It is planned first
 //     at those of its new times that are free. The remainder is planned at times that it has
 //     already, which are always free for it by the first rule, and then at times that nobody
-//     has (yield). A result equal to the schedule in force is not sent, unless somebody asked
+//     has (planUntilAccepted). A result equal to the schedule in force is not sent, unless somebody asked
 //     for it.
 //   - A swap that would leave one of two cars short for a while is therefore not made: both
 //     stay. Power that is free at another time is passed on in as many steps as there are cars
@@ -157,7 +157,7 @@
 //   - A battery's modes of the next two half-hours are dispatched, each once, if it charges or
 //     discharges and the organisation has a dispatch endpoint. Later plans do not change the
 //     modes up to store.BatteryPlan.DispatchedTo, unless a lowered limit leaves no headroom
-//     for them: takeBack replaces these by dispatches of 0 kW.
+//     for them: withdrawDispatches replaces these by dispatches of 0 kW.
 //   - While a car charges, a battery only charges or is locked; while a car discharges, it
 //     neither charges nor supplies the home. guardBattery locks a battery whose plan would
 //     break the fuse or the export limit.
@@ -184,7 +184,7 @@
 // acceptance or plan) with the target. It calls further assets for what is missing, and
 // releases some where there is more than enough. The time of the last check is compared when
 // the change is committed, so that of two processes only one makes it. After a check that
-// found nobody to call it waits [InstructionTired].
+// found nobody to call it waits [InstructionRetry].
 //
 // # Failures
 //

@@ -186,14 +186,14 @@ func (s *Service) foresee(
 		return s.compareOne(ctx, p, m, solver)
 	}
 
-	car := site.carNamed(p.Current.AssetID)
+	car := site.carByAsset(p.Current.AssetID)
 	if car.pastReadyBy {
 		return planChange{}
 	}
 
 	e := inputsAt(p, site.from)
-	limitByRate(&e, true)
-	raiseToLeast(&e)
+	limitToLearned(&e, true)
+	raiseToMinPower(&e)
 	car.from = e
 	problem := problemOf(e, site.from, m.prices)
 	problem.Exact = true
@@ -208,7 +208,7 @@ func (s *Service) foresee(
 		Plan:    &plan,
 	})
 	if !decision.Replace {
-		car.keep(site.from)
+		car.keepSchedule(site.from)
 		car.stepsForNow = car.finalSteps
 		return planChange{}
 	}
@@ -245,7 +245,7 @@ func (s *Service) plannedAfter(
 			return err
 		}
 
-		m.sites, err = fusedOf(ctx, tx, found)
+		m.sites, err = fusedSitesOf(ctx, tx, found)
 		return err
 	})
 

@@ -317,8 +317,8 @@ func (h eventHandler) plugIn(ctx context.Context) error {
 	h.changed, h.must = true, true
 	flickered := same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax
 	// Control of the asset ended during the session: its charger was freed.
-	freed := !h.c.Controlled && h.c.Current.Generation > 0
-	if flickered && !freed {
+	controlEnded := !h.c.Controlled && h.c.Current.Generation > 0
+	if flickered && !controlEnded {
 		if err := h.tx.ReopenSession(ctx, s); err != nil {
 			return err
 		}
@@ -357,8 +357,8 @@ func (h eventHandler) resume(ctx context.Context) error {
 		return err
 	}
 
-	freed, err := freedInSession(ctx, h.tx, h.c.Asset.ID, last)
-	if err != nil || !freed {
+	controlEnded, err := endedByControl(ctx, h.tx, h.c.Asset.ID, last)
+	if err != nil || !controlEnded {
 		return err
 	}
 
@@ -369,8 +369,8 @@ func (h eventHandler) resume(ctx context.Context) error {
 
 // endChargeNow deletes a charge-now that was asked for a car that has left since.
 func (h eventHandler) endChargeNow(ctx context.Context, s *store.Session) error {
-	asked := h.c.ChargeNow
-	if s.Number == 0 || asked.Empty() || !asked.From.Before(s.PluggedOutAt) {
+	requested := h.c.ChargeNow
+	if s.Number == 0 || requested.Empty() || !requested.From.Before(s.PluggedOutAt) {
 		return nil
 	}
 
@@ -393,8 +393,8 @@ func (h eventHandler) learnVehicle(ctx context.Context) error {
 // plugOut closes the open session and retracts its pushes that were not sent yet.
 func (h eventHandler) plugOut(ctx context.Context) error {
 	if !h.c.Open() {
-		freed, err := h.tx.EndFreed(ctx, h.c.Asset.ID)
-		if err != nil || !freed {
+		controlEnded, err := h.tx.EndFreed(ctx, h.c.Asset.ID)
+		if err != nil || !controlEnded {
 			return err
 		}
 		if err := h.releaseHeadroom(ctx); err != nil {

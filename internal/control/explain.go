@@ -25,7 +25,7 @@ type Input struct {
 	Value string
 	// event, asset, site, organisation, default, readings, operator or plan
 	Origin string
-	Detail string // more about the origin; mostly empty
+	Detail string // more about the origin; usually empty
 }
 
 // Explanation explains a schedule. It is made by planning again from the schedule's stored
@@ -34,22 +34,22 @@ type Explanation struct {
 	InForce
 	Plan   charge.Plan
 	Inputs []Input
-	// the headroom that caps left; none if they left all that the asset could use
+	// the headroom that caps left; none if they did not limit the asset
 	Limits []flex.Step
 	// the caps that limited the plan, with the price of headroom under them
 	Caps    []BindingCap
 	Summary string
 	Heat    []HeatPeriod // of a heat pump, instead of the plan's periods
-	// what a car that may discharge gives, and why; nil if it never could
+	// the discharge of a car that may discharge; nil if it never could
 	Discharge *Discharge
 	Exact     bool // planning again gives the same schedule, to the second
 	// the client's last report about the schedule; empty for none
 	Reported flex.CallbackStatus
 
-	// how much of the missing energy one kW more of main fuse would bring
-	more flex.WattHours
+	// how much of the shortfall one kW more of main fuse would remove
+	fuseGain flex.WattHours
 	// the reasons for the shortfall
-	short []ShortReason
+	shortReasons []ShortReason
 }
 
 // BindingCap is a cap that limited a plan for a time.
@@ -57,17 +57,16 @@ type BindingCap struct {
 	flex.Span
 	Group  string     // empty for the fleet's cap
 	Power  flex.Watts // the cap
-	Price  flex.Price // of headroom under it; zero if it is not known
-	Starts bool       // it was the starts per minute, not the power
-	// of a main fuse, the most that is reserved for the home's own load; zero if that is not
-	// known
+	Price  flex.Price // of headroom under it; zero if not known
+	Starts bool       // it limits the starts per minute, not the power
+	// of a main fuse: the most that is reserved for the home's own load; zero if not known
 	Home flex.Watts
-	// it was the main fuse of the asset's own site, not a cap of the fleet or a group
+	// it is the main fuse of the asset's own site, not a cap of the fleet or a group
 	Site bool
-	// of a main fuse, one phase of it: Power is what that carries of the asset's
+	// it is a phase of a main fuse: Power is the part of the asset's power that it carries
 	Phase bool
-	// it was a limit of the group's feeder, and where that came from: import, openadr or
-	// fallback
+	// the source of a limit of the group's feeder: import, openadr or fallback; empty for a
+	// cap
 	Limit string
 }
 
@@ -89,8 +88,8 @@ func bindingCaps(records []store.BindingCap) []BindingCap {
 	return caps
 }
 
-// nameLimits sets which caps of groups were limits of their feeder. A fallback is known while
-// its link is lost.
+// nameLimits sets the source of those caps that were limits of a feeder. A fallback can only
+// be found while its link is lost.
 func nameLimits(
 	ctx context.Context,
 	tx *store.Tx,
@@ -111,7 +110,7 @@ func nameLimits(
 
 	for i := range caps {
 		c := &caps[i]
-		at := slices.IndexFunc(limits, c.is)
+		at := slices.IndexFunc(limits, c.matches)
 		if at >= 0 {
 			c.Limit = limits[at].Source
 		}
@@ -120,8 +119,8 @@ func nameLimits(
 	return nil
 }
 
-// is reports whether a cap was a limit.
-func (c *BindingCap) is(l flex.CapLimit) bool {
+// matches reports whether the cap is a limit of a feeder.
+func (c *BindingCap) matches(l flex.CapLimit) bool {
 	if c.Starts || l.Group != c.Group {
 		return false
 	}
@@ -130,7 +129,7 @@ func (c *BindingCap) is(l flex.CapLimit) bool {
 }
 
 // Schedule returns the schedule in force for an asset that is plugged in. It is NotFound for
-// one that is not, or that is not controlled.
+// an asset that is not plugged in or not controlled.
 func (s *Service) Schedule(
 	ctx context.Context,
 	org flex.OrgID,
@@ -168,7 +167,7 @@ func inForceOf(
 	asset := c.Asset.ID
 	switch {
 	case c.Asset.Type.Heats():
-		x, err := tankInForce(ctx, tx, *c)
+		x, err := heaterExplanation(ctx, tx, *c)
 		return x.InForce, err
 
 	case c.Asset.Type == flex.Battery:
@@ -223,11 +222,11 @@ func noSessionError(
 	asset flex.AssetID,
 	last store.Session,
 ) error {
-	freed, err := freedInSession(ctx, tx, asset, last)
+	controlEnded, err := endedByControl(ctx, tx, asset, last)
 	if err != nil {
 		return err
 	}
-	if freed {
+	if controlEnded {
 		return flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule: its control ended at %s, and no plug-out came since; once its site is enrolled, send %s again to have it planned",
@@ -265,9 +264,9 @@ func noSessionError(
 	)
 }
 
-// freedInSession reports whether the asset's last session ended because control ended: its
+// endedByControl reports whether the asset's last session ended because control ended: its
 // newest plug event is a plug-in, so that a car is plugged in as far as is known.
-func freedInSession(
+func endedByControl(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -286,17 +285,17 @@ func freedInSession(
 		return false, err
 	}
 
-	freed := false // also if its events were deleted
+	controlEnded := false // also false if its events were deleted
 	for _, e := range events {
 		switch e.Kind {
 		case string(PlugIn):
-			freed = true
+			controlEnded = true
 		case string(PlugOut), ownSchedule:
-			freed = false
+			controlEnded = false
 		}
 	}
 
-	return freed, nil
+	return controlEnded, nil
 }
 
 // Explanation explains the schedule in force. It fails as Schedule does.
@@ -313,7 +312,7 @@ func (s *Service) Explanation(
 		}
 
 		if c.Asset.Type.Heats() {
-			x, err = tankInForce(ctx, tx, c)
+			x, err = heaterExplanation(ctx, tx, c)
 			return err
 		}
 
@@ -370,14 +369,14 @@ func explain(
 	from := s.Steps[0].From
 	problem := problemOf(s.From, from, ps)
 	end := flex.Later(s.From.ReadyBy, s.From.ChargeNow.To)
-	problem = limited(
+	problem = withLimits(
 		problem,
 		&s.From,
 		stepsWithin(b.Limits, flex.Span{From: from, To: end}),
 	)
 
 	tail := stepsWithin(b.Limits, flex.Span{From: flex.Later(from, end), To: s.End()})
-	// it was made for a main fuse
+	// steps after its end: it was made for a main fuse
 	problem.Exact = problem.Exact || len(tail) > 0
 	x := Explanation{
 		InForce: s,
@@ -394,22 +393,22 @@ func explain(
 	)
 
 	x.Exact = sameAhead(s.Steps, slices.Concat(x.Plan.Steps, tail), from)
-	x.say(problem)
+	x.addDecisions(problem)
 	x.Summary = summary(&x)
 
 	return x
 }
 
-// say adds what is decided outside the asset's own plan: the discharge of its car, what it
-// leaves to the battery of its site, its ramp, its main fuse.
-func (x *Explanation) say(problem charge.Problem) {
-	x.sayDischarge()
-	x.sayBattery()
-	x.sayProbe(&problem)
-	x.sayRamp()
-	x.sayFuse()
-	x.sayMore(problem)
-	x.sayShort(problem)
+// addDecisions adds what was decided outside the asset's own plan: discharging, the battery of
+// its site, a probe, its ramp, and its main fuse.
+func (x *Explanation) addDecisions(problem charge.Problem) {
+	x.addDischarge()
+	x.addBatteryReasons()
+	x.addProbeReason(&problem)
+	x.addRampReasons()
+	x.addFuseReasons()
+	x.addFuseGain(problem)
+	x.addShortReasons(problem)
 }
 
 // inputsOf returns the inputs of a schedule.
@@ -518,9 +517,8 @@ func (s *Service) Sessions(
 	return page, total, err
 }
 
-// Intent returns the asset's last intent, with the time of day of its deadline, and with its
-// ready_by if only a time of day was asked for. It is NotFound if none was sent, as for
-// another organisation's asset.
+// Intent returns the asset's last intent, with the deadline both as a time of day and as an
+// instant. It is NotFound if none was sent, and for another organisation's asset.
 func (s *Service) Intent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -544,7 +542,7 @@ func (s *Service) Intent(
 		zone := zoneOf(t)
 		in.ReadyByLocal = new(wallOf(in, zone))
 
-		// A household's page and an operator ask for a time of day alone.
+		// A household's page and an operator set only a time of day.
 		if in.ReadyBy.IsZero() {
 			in.ReadyBy = tariff.NextTimeOfDay(
 				in.ReceivedAt,
@@ -559,7 +557,7 @@ func (s *Service) Intent(
 	return in, err
 }
 
-// ExplanationOf explains any stored schedule, by the id of its push. One of another
+// ExplanationOf explains any stored schedule, by the id of its push. A schedule of another
 // organisation is NotFound.
 func (s *Service) ExplanationOf(
 	ctx context.Context,
@@ -593,7 +591,7 @@ func explanationOf(
 	}
 
 	a, err := tx.Asset(ctx, s.AssetID)
-	if err != nil && flex.KindOf(err) != flex.NotFound { // taken away since
+	if err != nil && flex.KindOf(err) != flex.NotFound { // removed since
 		return Explanation{}, err
 	}
 

@@ -17,14 +17,14 @@ func kwh(e flex.WattHours) string {
 	return strconv.FormatFloat(e.KWh(), 'f', -1, 64)
 }
 
-// energy says in a sentence what the schedule gives, or why that is not enough.
-func (x *Explanation) energy() string {
+// energyText describes the energy of the schedule, or why it falls short.
+func (x *Explanation) energyText() string {
 	p := &x.Plan
 	if p.Shortfall <= 0 {
 		return fmt.Sprintf("The schedule allows %s kWh. ", kwh(p.Energy))
 	}
 
-	if len(x.short) == 1 && x.short[0].Cause == ShortOffPeak {
+	if len(x.shortReasons) == 1 && x.shortReasons[0].Cause == ShortOffPeak {
 		return fmt.Sprintf(
 			"Off-peak hours alone do not suffice: %s kWh will be missing. ",
 			kwh(p.Shortfall),
@@ -44,17 +44,17 @@ func (x *Explanation) energy() string {
 		kwh(p.Shortfall),
 	)
 
-	if x.more > 0 {
+	if x.fuseGain > 0 {
 		s += fmt.Sprintf(
 			"One kW more of main fuse would bring %s kWh of it. ",
-			kwh(x.more),
+			kwh(x.fuseGain),
 		)
 	}
 
 	return s
 }
 
-// summary says a schedule in a few sentences.
+// summary describes a schedule in a few sentences.
 func summary(x *Explanation) string {
 	e, zone := x.From, zoneOf(x.From.Tariff)
 	var b strings.Builder
@@ -75,7 +75,7 @@ func summary(x *Explanation) string {
 		fmt.Fprintf(&b, ", after %s kWh that were charged", kwh(e.Delivered))
 	}
 
-	b.WriteString(x.dischargedBefore() + ". ")
+	b.WriteString(x.rechargeText() + ". ")
 
 	if !e.ChargeNow.Empty() {
 		fmt.Fprintf(
@@ -91,12 +91,12 @@ func summary(x *Explanation) string {
 	}
 
 	if fmt.Fprintf(&b, "%s; ", offPeak); e.Mode == flex.Minimise {
-		b.WriteString("charging stops when the need " + x.andDischarged() + "is met. ")
+		b.WriteString("charging stops when the need " + x.dischargeText() + "is met. ")
 	} else {
 		b.WriteString("the car may charge in all of them, and gets at least what it needs. ")
 	}
 
-	b.WriteString(x.energy())
+	b.WriteString(x.energyText())
 	b.WriteString(spreadSentence(e.Ramp))
 
 	if x.Plan.HasThreshold && !x.Curve.IsZero() {
@@ -118,13 +118,12 @@ func summary(x *Explanation) string {
 	return strings.TrimSpace(b.String())
 }
 
-// onDay is a time of day with its day, in the middle of a sentence.
+// onDay formats a time of day with its day, for the middle of a sentence.
 func onDay(at time.Time, zone *time.Location) string {
 	return flex.Clock(at, zone, "15:04 on Monday")
 }
 
-// CapLines says in sentences which caps held the schedule back, when, and what more headroom
-// would have been worth.
+// CapLines describes which caps limited the schedule, when, and the value of more headroom.
 func (x *Explanation) CapLines() []string {
 	zone := zoneOf(x.From.Tariff)
 
@@ -146,7 +145,7 @@ func (x *Explanation) CapLines() []string {
 		lines = append(lines, line+".")
 	}
 
-	if line := x.leastLine(); line != "" {
+	if line := x.minPowerLine(); line != "" {
 		lines = append(lines, line)
 	}
 
@@ -171,9 +170,9 @@ func (x *Explanation) CapLines() []string {
 	return lines
 }
 
-// leastLine says that an asset waits where there is headroom, but less than it can charge
-// with; nothing for one on a single phase, whose least no charger goes below.
-func (x *Explanation) leastLine() string {
+// minPowerLine says that an asset waits where there is less headroom than it can charge with.
+// It is empty for a single-phase asset, as no charger has less than its minimum power.
+func (x *Explanation) minPowerLine() string {
 	least := flex.LeastPower(x.From.Phases)
 	closed := slices.ContainsFunc(x.Limits, func(s flex.Step) bool {
 		return s.Limit == 0
@@ -221,8 +220,8 @@ func capName(c BindingCap) string {
 	)
 }
 
-// capText is what a cap was, by where the limit of a feeder came from; of no limit it was set
-// here.
+// capText describes a cap by the source of a feeder's limit; empty for a cap that was set in
+// flexd.
 var capText = map[string]string{
 	"":         "the cap of %s, %s kW",
 	"import":   "the network operator's limit of the feeder of %s, %s kW",
@@ -230,8 +229,8 @@ var capText = map[string]string{
 	"fallback": "the fallback of the feeder of %s, %s kW, as nothing is heard on its link",
 }
 
-// Prose writes the explanation for a reader: the summary, then each stretch of periods with
-// one reason, then the inputs.
+// Prose returns the explanation as text: the summary, then each sequence of periods with the
+// same reason, then the inputs.
 func (x *Explanation) Prose() string {
 	zone := zoneOf(x.From.Tariff)
 	clock := func(t time.Time) string {
@@ -274,7 +273,7 @@ func (x *Explanation) Prose() string {
 		fmt.Fprintf(&b, "%s = %s (%s)\n", in.Name, in.Value, in.Source())
 	}
 
-	b.WriteString("\n" + x.accepted() + "\n")
+	b.WriteString("\n" + x.acceptedText() + "\n")
 
 	if !x.Exact {
 		b.WriteString(
@@ -285,7 +284,8 @@ func (x *Explanation) Prose() string {
 	return b.String()
 }
 
-// runAt is the periods from one on that have its reason, and are off-peak or not as it is.
+// runAt returns the periods from one on that have the same reason and are equally off-peak or
+// peak.
 func (x *Explanation) runAt(at int) []charge.Period {
 	first := x.Plan.Periods[at]
 	to := at
@@ -296,7 +296,7 @@ func (x *Explanation) runAt(at int) []charge.Period {
 	return x.Plan.Periods[at:to]
 }
 
-// proseOf is a line of prose on periods that have one reason.
+// proseOf returns a line for periods with the same reason.
 func proseOf(run []charge.Period, clock func(time.Time) string) string {
 	first, last := run[0], run[len(run)-1]
 	low, high := first.Price, first.Price
@@ -332,7 +332,7 @@ func proseOf(run []charge.Period, clock func(time.Time) string) string {
 	)
 }
 
-// lastReport is what the client reported last of a schedule.
+// lastReport returns the client's last report about a schedule; empty for none.
 func lastReport(
 	ctx context.Context,
 	tx *store.Tx,
@@ -346,9 +346,9 @@ func lastReport(
 	return reports[len(reports)-1].Status, nil
 }
 
-// accepted says what the client has accepted, and whether it then reported that it is not
-// followed.
-func (x *Explanation) accepted() string {
+// acceptedText describes what the client has accepted, and whether it then reported that it
+// does not follow it.
+func (x *Explanation) acceptedText() string {
 	if x.Accepted >= x.Generation {
 		if x.Reported == flex.Rejected || x.Reported == flex.Failed {
 			return fmt.Sprintf(

@@ -11,35 +11,35 @@ import (
 	"flexd/internal/store"
 )
 
-// feederExport is what limits the export of the constraint groups around a battery or a car,
-// the innermost first, and what the groups' batteries and cars discharge to the grid. A
-// battery that only covers its home exports nothing. A car counts with the most of any
-// schedule that its charger may be following. The asset that is planned first has the
-// headroom, to the end of its plan.
+// feederExport has the export limits of the constraint groups around a battery or a car, the
+// innermost first, and what the groups' batteries and cars export.
 //
-// A battery counts with its full power in each half-hour in which it is to discharge, as what
-// its home will draw is only an estimate. A limit applies to each half-hour that it touches.
+// A battery that only covers its home exports nothing. Else it counts with its full power in
+// each half-hour in which it is to discharge, as the load of its home is only an estimate. A
+// car counts with the most of any schedule that its charger may be following. A limit applies
+// to each half-hour that it touches. The asset that is planned first has the headroom, to the
+// end of its plan.
 type feederExport struct {
 	groups []*groupExport
 }
 
-// groupExport is what limits the export of one constraint group, and the batteries and cars in
-// it and in the groups inside it.
+// groupExport has the export limits of one constraint group, and the batteries and cars in it
+// and in the groups inside it.
 type groupExport struct {
 	name      string
 	limits    []flex.CapLimit
 	batteries []store.CapBattery
-	place     map[flex.AssetID]int       // the index of a battery in batteries
-	cars      map[flex.AssetID]draws     // the discharge of its cars, by all schedules that their chargers may be following
-	all       map[flex.Period]flex.Watts // the sum of their export, once it was computed
+	indexOf   map[flex.AssetID]int       // the index of a battery in batteries
+	cars      map[flex.AssetID]loadBound // by all schedules that their chargers may be following
+	totals    map[flex.Period]flex.Watts // the sum of their export, as far as it was computed
 }
 
-// feedersKept is a cache of the groups' export, for several assets that are compared while
-// nothing is planned. Nil caches nothing.
-type feedersKept map[string]*groupExport
+// feederCache caches the groups' export for several assets that are compared while nothing is
+// planned. Nil caches nothing.
+type feederCache map[string]*groupExport
 
-// read reads what limits the export of an asset's feeder; nil if nothing does.
-func (k feedersKept) read(
+// read reads the export limits of an asset's feeder; nil if there are none.
+func (k feederCache) read(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -83,8 +83,8 @@ func readExport(
 	g := &groupExport{
 		name:      group,
 		batteries: batteries,
-		place:     make(map[flex.AssetID]int, len(batteries)),
-		all:       map[flex.Period]flex.Watts{},
+		indexOf:   make(map[flex.AssetID]int, len(batteries)),
+		totals:    map[flex.Period]flex.Watts{},
 	}
 	for _, l := range limits {
 		if l.Group == group {
@@ -93,13 +93,13 @@ func readExport(
 	}
 
 	for i := range batteries {
-		g.place[batteries[i].ID] = i
+		g.indexOf[batteries[i].ID] = i
 	}
 	if err != nil {
 		return nil, err
 	}
 
-	g.cars, err = readDischargers(ctx, tx, group)
+	g.cars, err = readDischargingCars(ctx, tx, group)
 
 	return g, err
 }
@@ -119,9 +119,9 @@ func (g *groupExport) limit(span flex.Span) (least flex.Watts, binds bool) {
 	return least, binds
 }
 
-// askedAt returns the dispatch that applies to a battery at an instant: the newest; nil for
+// dispatchAt returns the dispatch that applies to a battery at an instant: the newest; nil for
 // none.
-func askedAt(
+func dispatchAt(
 	b *store.CapBattery,
 	at time.Time,
 ) *store.AskedPower {
@@ -134,29 +134,30 @@ func askedAt(
 	return nil
 }
 
-// askedToDischarge returns the most that dispatches ask a battery to discharge in a span, by
-// minutes from its start on.
-func askedToDischarge(
+// maxDispatched returns the most that dispatches have a battery draw in a span; with a sign of
+// -1, discharge. It compares minutes from the beginning of the span on.
+func maxDispatched(
 	b *store.CapBattery,
 	span flex.Span,
+	sign flex.Watts,
 ) flex.Watts {
 	var most flex.Watts
 	for at := span.From; len(b.Asked) > 0 && at.Before(span.To); at = at.Add(time.Minute) {
-		if a := askedAt(b, at); a != nil {
-			most = max(most, -a.Power)
+		if a := dispatchAt(b, at); a != nil {
+			most = max(most, sign*a.Power)
 		}
 	}
 
 	return most
 }
 
-// discharges returns the most that a battery discharges in a half-hour, by its plan, by
+// maxDischarge returns the most that a battery discharges in a half-hour, by its plan, by
 // earlier plans that its client may have read, and by dispatches.
-func discharges(
+func maxDischarge(
 	b *store.CapBattery,
 	p flex.Period,
 ) flex.Watts {
-	most := askedToDischarge(b, p.Span())
+	most := maxDispatched(b, p.Span(), -1)
 	if b.Controlled && mayBeInMode(&b.Plan, p, battery.ModeDischarge) {
 		most = max(most, b.Power)
 	}
@@ -165,35 +166,35 @@ func discharges(
 }
 
 // headroom returns what the others leave to one battery or car in a half-hour, under the
-// limits of a span of it; false if nothing limits it.
+// limits of a part of it; false if nothing limits it.
 func (g *groupExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
 	span flex.Span,
-) (left flex.Watts, bounded bool) {
-	left, bounded = g.limit(span)
+) (remaining flex.Watts, bounded bool) {
+	remaining, bounded = g.limit(span)
 	if !bounded {
-		return left, false
+		return remaining, false
 	}
 
-	all, known := g.all[p]
+	total, known := g.totals[p]
 	if !known {
 		for i := range g.batteries {
-			all += discharges(&g.batteries[i], p)
+			total += maxDischarge(&g.batteries[i], p)
 		}
 
-		all += g.mostOfCars(p)
-		g.all[p] = all
+		total += g.maxCarExport(p)
+		g.totals[p] = total
 	}
 
-	if i, ok := g.place[asset]; ok {
-		all -= discharges(&g.batteries[i], p)
+	if i, ok := g.indexOf[asset]; ok {
+		total -= maxDischarge(&g.batteries[i], p)
 	}
 	if own, ok := g.cars[asset]; ok {
-		all -= own.mostIn(p.Span())
+		total -= own.maxIn(p.Span())
 	}
 
-	return left - all, true
+	return remaining - total, true
 }
 
 // headroom returns the least that the others leave to one battery or car in a half-hour; false
@@ -205,16 +206,16 @@ func (e *feederExport) headroom(
 	return e.headroomIn(asset, p, p.Span())
 }
 
-// headroomIn is headroom under the limits of a span of the half-hour.
+// headroomIn is headroom under the limits of a part of the half-hour.
 func (e *feederExport) headroomIn(
 	asset flex.AssetID,
 	p flex.Period,
 	span flex.Span,
 ) (least flex.Watts, bounded bool) {
 	for i := range e.groups {
-		left, limited := e.groups[i].headroom(asset, p, span)
-		if limited && (!bounded || left < least) {
-			least, bounded = left, true
+		remaining, limited := e.groups[i].headroom(asset, p, span)
+		if limited && (!bounded || remaining < least) {
+			least, bounded = remaining, true
 		}
 	}
 
@@ -223,7 +224,7 @@ func (e *feederExport) headroomIn(
 
 // limitExport forbids a battery to discharge in the half-hours in which the others of its
 // feeder leave it less headroom than its power.
-func (s *homeAhead) limitExport(
+func (s *batteryInputs) limitExport(
 	e *feederExport,
 	asset flex.AssetID,
 	power flex.Watts,
@@ -234,11 +235,11 @@ func (s *homeAhead) limitExport(
 
 	s.feeder = e
 	if s.allowed == nil {
-		s.around(&meter{}, power)
+		s.limitBySite(&meter{}, power)
 	}
 
 	for i, p := range s.periods {
-		if left, bounded := e.headroom(asset, p); bounded && left < power {
+		if remaining, bounded := e.headroom(asset, p); bounded && remaining < power {
 			s.allowed[i] &^= battery.Modes(battery.ModeDischarge)
 			if s.waits[i] == WaitsNot {
 				s.waits[i] = WaitsForFeeder
@@ -247,33 +248,34 @@ func (s *homeAhead) limitExport(
 	}
 }
 
-// takeBack replaces dispatched modes of a battery by dispatches of 0 kW, in half-hours in
-// which a limit leaves no headroom for them any more.
-func takeBack(
+// withdrawDispatches replaces dispatched modes of a battery by dispatches of 0 kW, in
+// half-hours in which a limit no longer leaves headroom for them.
+func withdrawDispatches(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	next *store.BatteryPlan,
-	ahead *homeAhead,
+	ahead *batteryInputs,
 ) error {
-	if err := takeBackDischarge(ctx, tx, b, next, ahead); err != nil {
+	if err := withdrawDischarge(ctx, tx, b, next, ahead); err != nil {
 		return err
 	}
 
-	if err := takeBackCharge(ctx, tx, b, next, ahead); err != nil {
+	if err := withdrawCharge(ctx, tx, b, next, ahead); err != nil {
 		return err
 	}
 
-	return takeBackSite(ctx, tx, b, next, ahead)
+	return withdrawAtSite(ctx, tx, b, next, ahead)
 }
 
-// takeBackDischarge is takeBack for the export limits of the battery's feeder.
-func takeBackDischarge(
+// withdrawDischarge withdraws dispatched discharging that the export limits of the battery's
+// feeder no longer permit.
+func withdrawDischarge(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	next *store.BatteryPlan,
-	ahead *homeAhead,
+	ahead *batteryInputs,
 ) error {
 	if ahead.feeder == nil {
 		return nil
@@ -281,19 +283,19 @@ func takeBackDischarge(
 
 	own := ahead.feeder.battery(b.Asset.ID)
 	for _, p := range ahead.periods {
-		left, bounded := ahead.feeder.headroom(b.Asset.ID, p)
-		left = max(0, left)
-		if !bounded || discharges(own, p) <= left {
+		remaining, bounded := ahead.feeder.headroom(b.Asset.ID, p)
+		remaining = max(0, remaining)
+		if !bounded || maxDischarge(own, p) <= remaining {
 			continue
 		}
 
 		lockMode(&b.Plan, p, battery.ModeDischarge)
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
-		passes := asksMore(own, rest, -1, func(minute flex.Span) (flex.Watts, bool) {
+		exceeds := dispatchExceeds(own, rest, -1, func(minute flex.Span) (flex.Watts, bool) {
 			return ahead.feeder.headroomIn(b.Asset.ID, p, minute)
 		})
-		if !passes {
+		if !exceeds {
 			continue
 		}
 
@@ -305,22 +307,22 @@ func takeBackDischarge(
 	return nil
 }
 
-// asksMore reports whether dispatches ask a battery to draw more than it may in some minute of
-// a span; with a sign of -1, to discharge more. Minutes are compared separately, as an
-// operator may dispatch the battery as soon as a limit ends.
-func asksMore(
+// dispatchExceeds reports whether dispatches have a battery draw more than it may in any
+// minute of a span; with a sign of -1, discharge more. Minutes are compared separately,
+// because an operator may dispatch the battery as soon as a limit ends.
+func dispatchExceeds(
 	b *store.CapBattery,
 	span flex.Span,
 	sign flex.Watts,
-	left func(minute flex.Span) (flex.Watts, bool),
+	remaining func(minute flex.Span) (flex.Watts, bool),
 ) bool {
 	for at := span.From; at.Before(span.To); at = at.Add(time.Minute) {
-		a := askedAt(b, at)
+		a := dispatchAt(b, at)
 		if a == nil || sign*a.Power <= 0 {
 			continue
 		}
 
-		most, bounded := left(flex.Span{From: at, To: at.Add(time.Minute)})
+		most, bounded := remaining(flex.Span{From: at, To: at.Add(time.Minute)})
 		if bounded && sign*a.Power > most {
 			return true
 		}
@@ -330,9 +332,9 @@ func asksMore(
 }
 
 // dispatchZero sends a battery a dispatch of 0 kW for a half-hour or the rest of it, which
-// replaces everything that its plans said about it, for the market of the dispatch that it
-// replaces. Nothing is sent without an enabled dispatch endpoint. It is no flex event: the
-// market asked for nothing, and 0 kW is what the battery would have done.
+// replaces everything that its plans said about it. It belongs to the market of the dispatch
+// that it replaces. Nothing is sent without an enabled dispatch endpoint. It is no flex event:
+// no market requested it, and 0 kW is what the battery would have done.
 func dispatchZero(
 	ctx context.Context,
 	tx *store.Tx,
@@ -365,7 +367,7 @@ func dispatchZero(
 // battery returns a battery of the innermost group; one that is not in it has no dispatches.
 func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
 	g := e.groups[0]
-	if i, ok := g.place[id]; ok {
+	if i, ok := g.indexOf[id]; ok {
 		return &g.batteries[i]
 	}
 
@@ -396,9 +398,9 @@ func CheckExport(
 	tx *store.Tx,
 	order *store.Dispatch,
 ) error {
-	asked := map[flex.AssetID]flex.Watts{}
+	dispatched := map[flex.AssetID]flex.Watts{}
 	for _, a := range order.Assets {
-		asked[a.ID] = a.Power
+		dispatched[a.ID] = a.Power
 	}
 
 	done := map[string]bool{}
@@ -414,7 +416,7 @@ func CheckExport(
 			}
 
 			done[name] = true
-			if err := checkGroup(ctx, tx, name, order.Span, asked); err != nil {
+			if err := checkGroupExport(ctx, tx, name, order.Span, dispatched); err != nil {
 				return err
 			}
 		}
@@ -423,13 +425,13 @@ func CheckExport(
 	return nil
 }
 
-// checkGroup is CheckExport for one constraint group.
-func checkGroup(
+// checkGroupExport is CheckExport for one constraint group.
+func checkGroupExport(
 	ctx context.Context,
 	tx *store.Tx,
 	group string,
 	span flex.Span,
-	asked map[flex.AssetID]flex.Watts,
+	dispatched map[flex.AssetID]flex.Watts,
 ) error {
 	if _, _, err := tx.LockCaps(ctx); err != nil {
 		return err
@@ -440,14 +442,14 @@ func checkGroup(
 		return err
 	}
 
-	return g.checkDispatch(span, asked)
+	return g.checkDispatch(span, dispatched)
 }
 
 // checkDispatch returns a Conflict if the requested discharge of some batteries and that of
 // the others exceed the limit in a half-hour.
 func (g *groupExport) checkDispatch(
 	span flex.Span,
-	asked map[flex.AssetID]flex.Watts,
+	dispatched map[flex.AssetID]flex.Watts,
 ) error {
 	for _, p := range periodsTo(flex.PeriodAt(span.From), span.To) {
 		most, binds := g.limit(p.Span().Meet(span))
@@ -455,11 +457,11 @@ func (g *groupExport) checkDispatch(
 			continue
 		}
 
-		sum, more := g.mostOfCars(p), flex.Watts(0)
+		sum, more := g.maxCarExport(p), flex.Watts(0)
 		for i := range g.batteries {
 			b := &g.batteries[i]
-			sum += max(discharges(b, p), -asked[b.ID])
-			more += max(0, -asked[b.ID])
+			sum += max(maxDischarge(b, p), -dispatched[b.ID])
+			more += max(0, -dispatched[b.ID])
 		}
 
 		if more > 0 && sum > most {

@@ -11,18 +11,18 @@ import (
 	"flexd/internal/store"
 )
 
-// takeBackSite is takeBack for the limits of the site's own connection, if these were changed
-// since the plan was made. A changed forecast takes nothing back: the dispatch was within the
-// limits by the earlier one.
-func takeBackSite(
+// withdrawAtSite withdraws dispatched modes that exceed the limits of the site's connection,
+// if these were changed since the plan was made. A changed forecast withdraws nothing: by the
+// earlier forecast the dispatch was within the limits.
+func withdrawAtSite(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	next *store.BatteryPlan,
-	ahead *homeAhead,
+	ahead *batteryInputs,
 ) error {
-	passing := ahead.passing(&b.Plan, b.Power())
-	if len(passing) == 0 {
+	exceeding := ahead.exceedingHalfHours(&b.Plan, b.Power())
+	if len(exceeding) == 0 {
 		return nil
 	}
 
@@ -31,7 +31,7 @@ func takeBackSite(
 		return err
 	}
 
-	for _, p := range passing {
+	for _, p := range exceeding {
 		setMode(&b.Plan, p, battery.ModeLock)
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
@@ -43,10 +43,10 @@ func takeBackSite(
 	return nil
 }
 
-// passing returns the half-hours that were dispatched by a plan and in which a battery of some
-// power now exceeds the main fuse or the export limit; without those of an operator's
-// dispatch.
-func (s *homeAhead) passing(
+// exceedingHalfHours returns the half-hours that were dispatched by a plan and in which a
+// battery of this power now exceeds the main fuse or the export limit. Half-hours of an
+// operator's dispatch are left out.
+func (s *batteryInputs) exceedingHalfHours(
 	plan *store.BatteryPlan,
 	power flex.Watts,
 ) []flex.Period {
@@ -61,12 +61,12 @@ func (s *homeAhead) passing(
 		}
 
 		mode, planned := modeAt(plan, p)
-		if !planned || s.ordered(i) {
+		if !planned || s.isDispatched(i) {
 			continue
 		}
 
-		out := mode == battery.ModeDischarge && s.meter.passesOut(p, power, s.load[i]-s.roof[i])
-		in := mode == battery.ModeCharge && power > s.meter.leaves(p)
+		out := mode == battery.ModeDischarge && s.meter.exceedsExport(p, power, s.load[i]-s.roof[i])
+		in := mode == battery.ModeCharge && power > s.meter.headroom(p)
 		if out || in {
 			all = append(all, p)
 		}
@@ -75,18 +75,18 @@ func (s *homeAhead) passing(
 	return all
 }
 
-// passesOut reports whether a battery that discharges at full power in a half-hour in which
-// the home is expected to draw net exceeds the export limit, or a phase of the main fuse,
-// together with the discharge of cars and other batteries.
-func (m *meter) passesOut(
+// exceedsExport reports whether a battery that discharges at full power exceeds the export
+// limit or a phase of the main fuse in a half-hour, together with the discharge of cars and
+// other batteries. net is what the home is expected to draw less its solar power.
+func (m *meter) exceedsExport(
 	p flex.Period,
 	power flex.Watts,
 	net flex.WattHours,
 ) bool {
-	exported := power + m.given(p) + mostDischarged(m.discharge, p)
+	exported := power + m.carDischarge(p) + sumOfMax(m.batteryDischarges, p)
 	most := min(m.supply.Export, m.supply.Import) // a fuse carries no more in the other direction
 
-	return exported-flex.Watts(2*net) > most || power > m.outLeft(p, net)
+	return exported-flex.Watts(2*net) > most || power > m.dischargeHeadroom(p, net)
 }
 
 // supplyChanged reports whether the limits of a site's connection were changed since an

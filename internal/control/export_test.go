@@ -230,7 +230,7 @@ func TestExportLimits_Offered(t *testing.T) {
 			t.Helper()
 			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 				var err error
-				found, err = h.service.BatteryMoves(h.Context(), tx, &flex.Instruction{Span: window, Scope: flex.Scope{Group: group}, Service: "dno", Change: -1})
+				found, err = h.service.DeviceMoves(h.Context(), tx, &flex.Instruction{Span: window, Scope: flex.Scope{Group: group}, Service: "dno", Change: -1})
 				return err
 			})
 			if err != nil {

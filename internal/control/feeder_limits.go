@@ -294,8 +294,8 @@ func (s *Service) ClearLink(
 			return err
 		}
 
-		was, err := tx.DropCapLink(ctx, group)
-		if err == nil && !was {
+		existed, err := tx.DropCapLink(ctx, group)
+		if err == nil && !existed {
 			err = noLink(group)
 		}
 

@@ -119,26 +119,26 @@ func (s *Service) planUnderLock(
 	return err
 }
 
-// fleet is an organisation's plugged-in assets, planned as one.
+// fleet is the plan of an organisation's plugged-in assets as one problem.
 type fleet struct {
 	assetHeadroom
-	current assetHeadroom // what the schedules in force leave
+	current assetHeadroom // the headroom beside the schedules in force
 	now     time.Time
 	market  []flex.PricedPeriod
-	// the prices of the plans: the market's, but for half-hours in which energy was traded
+	// the prices of the plans: those of the market, except in half-hours in which energy was
+	// traded
 	prices []flex.PricedPeriod
 	others []store.Load // assets that are not planned here
-	// cars that keep their schedules in force, because these discharge: they count among the
-	// others
-	going   map[flex.AssetID]bool
-	shadow  store.Shadow
-	members []member
+	// cars that keep their schedules in force, as these discharge: they count among the others
+	keepDischarging map[flex.AssetID]bool
+	shadow          store.Shadow
+	members         []member
 	// when to compare again; zero for not before the half-hour is over
-	again    time.Time
+	replanAt time.Time
 	changed  []store.Replacement
 	bindings []*store.Binding // the effect of caps on each of changed; nil for none
 
-	fused []*behindFuse // the sites whose main fuse can bind
+	sites []*sitePlan // the sites whose main fuse can bind
 }
 
 // member is one asset of a fleet.
@@ -147,24 +147,24 @@ type member struct {
 	headroom.Car
 	from  store.PlanInputs
 	share []flex.Step
-	now   []flex.Step // charge-now, for which headroom is kept
+	now   []flex.Step // charge-now, for which headroom is reserved
 
 	next    *charge.Plan // nil if the schedule in force stays
 	binding *store.Binding
 	value   flex.MicroPounds
 	must    bool // the schedule in force does not fit
 
-	site    *behindFuse // the site whose main fuse it shares; nil for none
-	fuseCar *siteCar    // this member among the site's cars
+	site    *sitePlan // the site whose main fuse it shares; nil for none
+	fuseCar *siteCar  // this member among the site's cars
 	// its schedule in force exceeds the main fuse, or was made for one that no longer limits
 	// it
-	broken bool
-	yields bool // its schedule in force uses headroom that is in others' shares, and must give it up
+	exceedsFuse bool
+	mustReduce  bool // its schedule in force uses headroom that is in others' shares, and must give it up
 }
 
-// draftAround plans the fleet as it is in a transaction, around some cars that keep their
+// draftFleetAround plans the fleet as it is in a transaction, around some cars that keep their
 // schedules in force. It is nil if there are no caps.
-func (s *Service) draftAround(
+func (s *Service) draftFleetAround(
 	ctx context.Context,
 	tx *store.Tx,
 	going map[flex.AssetID]bool,
@@ -175,8 +175,8 @@ func (s *Service) draftAround(
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	f := newFleet(placed(inForce), tx.Now())
-	f.going = going
+	f := newFleet(orderCaps(inForce), tx.Now())
+	f.keepDischarging = going
 	if err := f.read(ctx, tx, from); err != nil {
 		return nil, err
 	}
@@ -198,11 +198,11 @@ func (s *Service) draftAround(
 }
 
 // newFleet returns an empty fleet under the caps, at an instant.
-func newFleet(k *capped, now time.Time) *fleet {
+func newFleet(k *orderedCaps, now time.Time) *fleet {
 	from := now.Truncate(time.Second)
 	return &fleet{
-		assetHeadroom: assetHeadroom{Profile: k.profile(from), capped: k},
-		current:       assetHeadroom{Profile: k.profile(from), capped: k},
+		assetHeadroom: assetHeadroom{Profile: k.profile(from), orderedCaps: k},
+		current:       assetHeadroom{Profile: k.profile(from), orderedCaps: k},
 		now:           now,
 	}
 }
@@ -232,15 +232,15 @@ func (f *fleet) read(
 	}
 
 	f.prices = f.market
-	f.gather(found, loads, from)
-	if err := f.drawBatteries(ctx, tx, "", from); err != nil {
+	f.addMembers(found, loads, from)
+	if err := f.reserveBatteries(ctx, tx, "", from); err != nil {
 		return err
 	}
-	if err := f.current.drawBatteries(ctx, tx, "", from); err != nil {
+	if err := f.current.reserveBatteries(ctx, tx, "", from); err != nil {
 		return err
 	}
 
-	if err := f.drawHeat(ctx, tx, f.Profile, f.current.Profile); err != nil {
+	if err := f.reserveHeaters(ctx, tx, f.Profile, f.current.Profile); err != nil {
 		return err
 	}
 	if err := f.readSites(ctx, tx, found, loads); err != nil {
@@ -268,9 +268,9 @@ func (f *fleet) continueRunning() {
 			continue
 		}
 
-		m.from.Ramp = continuedRamp(m.from.Ramp, true)
+		m.from.Ramp = rampContinuing(m.from.Ramp, true)
 		m.from.Ramp.Until = until
-		f.pose(m)
+		f.buildProblem(m)
 	}
 }
 
@@ -286,8 +286,8 @@ func (m *member) fullUntil() time.Time {
 	return time.Time{}
 }
 
-// pose builds a member's problem again, and reserves headroom for a charge-now.
-func (f *fleet) pose(m *member) {
+// buildProblem builds a member's problem again, and reserves headroom for a charge-now.
+func (f *fleet) buildProblem(m *member) {
 	problem := problemOf(m.from, m.From, f.prices)
 	m.Car.Problem = &problem
 	if m.now == nil && !problem.ChargeNow.Empty() {
@@ -296,9 +296,9 @@ func (f *fleet) pose(m *member) {
 	}
 }
 
-// gather makes members of the assets that are planned, and adds the load of everything else
-// that is plugged in to the headroom.
-func (f *fleet) gather(
+// addMembers makes members of the assets that are planned, and adds the load of everything
+// else that is plugged in to the headroom.
+func (f *fleet) addMembers(
 	found []store.ScheduledAsset,
 	loads []store.Load,
 	from time.Time,
@@ -306,18 +306,18 @@ func (f *fleet) gather(
 	planned := make(map[flex.AssetID]bool, len(found))
 	for i := range found {
 		s := &found[i].Current
-		planned[s.AssetID] = s.From.ReadyBy.After(from) && !f.going[s.AssetID]
+		planned[s.AssetID] = s.From.ReadyBy.After(from) && !f.keepDischarging[s.AssetID]
 	}
 
 	capOf := make(map[flex.AssetID]int, len(loads))
 	for i := range loads {
 		load := &loads[i]
-		capOf[load.AssetID] = f.capped.place[load.Group]
+		capOf[load.AssetID] = f.orderedCaps.place[load.Group]
 
 		if !planned[load.AssetID] {
 			f.others = append(f.others, *load)
-			f.draw(load, from)
-			f.current.draw(load, from)
+			f.addLoad(load, from)
+			f.current.addLoad(load, from)
 		}
 	}
 
@@ -337,9 +337,9 @@ func (f *fleet) join(
 	from time.Time,
 ) {
 	m := member{ScheduledAsset: p, from: inputsAt(p, from)}
-	limitByRate(&m.from, true)
+	limitToLearned(&m.from, true)
 	if d := m.from.Discharge; d != nil && len(f.Position) > 0 {
-		d.Why = dischargePooled
+		d.Why = dischargePosition
 	}
 
 	problem := problemOf(m.from, from, f.prices)
@@ -427,7 +427,7 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 		f.Release(m.Cap, m.now)
 		f.cap = m.Cap
 		f.decide(ctx, d, m)
-		m.note()
+		m.recordSteps()
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
 
@@ -475,20 +475,20 @@ func (f *fleet) decide(
 	m *member,
 ) {
 	problem, answer, binding := f.charge(*m.Car.Problem)
-	binding = m.underFuse(&problem, &answer, binding)
+	binding = m.fitToFuse(&problem, &answer, binding)
 	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.current()) ||
-		mayDrawMore(&m.Current.From) || m.broken || m.yields
+		mayExceedCounted(&m.Current.From) || m.exceedsFuse || m.mustReduce
 
 	decision := d.decide(ctx, m.Current.AssetID, &Candidate{
-		Trigger:  ByCaps,
-		Exceeds:  exceeds,
-		Pooled:   len(f.Position) > 0,
-		Now:      f.now,
-		MarketAt: m.MarketAt,
-		Current:  m.current(),
-		Given:    dischargesAhead(&m.Current, f.now),
-		Problem:  &problem,
-		Plan:     &answer,
+		Trigger:    ByCaps,
+		Exceeds:    exceeds,
+		Pooled:     len(f.Position) > 0,
+		Now:        f.now,
+		MarketAt:   m.MarketAt,
+		Current:    m.current(),
+		Discharges: dischargeSteps(&m.Current, f.now),
+		Problem:    &problem,
+		Plan:       &answer,
 	})
 
 	if decision.Replace {
@@ -499,9 +499,9 @@ func (f *fleet) decide(
 		return
 	}
 
-	sooner := f.again.IsZero() || decision.Again.Before(f.again)
+	sooner := f.replanAt.IsZero() || decision.Again.Before(f.replanAt)
 	if !decision.Again.IsZero() && sooner {
-		f.again = decision.Again
+		f.replanAt = decision.Again
 	}
 }
 
@@ -520,7 +520,7 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		}
 
 		n++
-		if len(dischargesAhead(&m.Current, from)) > 0 { // this schedule may not go on
+		if len(dischargeSteps(&m.Current, from)) > 0 { // this schedule may not go on
 			return
 		}
 
@@ -548,7 +548,7 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 
 	for i := range f.members {
 		f.members[i].next = nil
-		f.members[i].note()
+		f.members[i].recordSteps()
 	}
 
 	f.Profile = f.current.Profile // the load is that of the schedules in force
@@ -563,10 +563,10 @@ func (m *member) met() (less, more int64) {
 	next := effectOf(m.Car.Problem, assumed, m.next.Steps)
 
 	need := int64(m.Need) * 3600
-	lacks, would := max(0, need-old.energy), max(0, need-next.energy)
+	shortfall, would := max(0, need-old.energy), max(0, need-next.energy)
 	slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
 
-	return max(0, would-lacks-slack), max(0, lacks-would)
+	return max(0, would-shortfall-slack), max(0, shortfall-would)
 }
 
 // replace commits the changed schedules and the effect of caps on them, and returns how many.
@@ -634,7 +634,7 @@ func (f *fleet) changes(curve store.CurveID) {
 	f.changed, f.bindings = nil, nil
 	for i := range f.members {
 		m := &f.members[i]
-		steps, binding, changed := m.sends()
+		steps, binding, changed := m.stepsToSend()
 		if !changed {
 			continue
 		}
@@ -659,5 +659,5 @@ func (f *fleet) changes(curve store.CurveID) {
 		f.bindings = append(f.bindings, binding)
 	}
 
-	f.freed(curve)
+	f.addPowerAfterEnd(curve)
 }

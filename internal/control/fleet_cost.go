@@ -34,7 +34,7 @@ func (f *fleet) bill(
 	}
 
 	for i := range f.others {
-		steps, power, _ := needsFrom(&f.others[i], from)
+		steps, power, _ := cappedLoadSteps(&f.others[i], from)
 		add(steps, power)
 	}
 
@@ -61,8 +61,8 @@ func (f *fleet) deviations(
 	for _, t := range f.Position {
 		// In a half-hour that has begun, the part that was bought for the time before from is
 		// taken as drawn.
-		left := t.Period.Span().Meet(flex.Span{From: from, To: t.Period.End()}).Len()
-		ahead := t.Energy * flex.WattHours(left/time.Second) / 1800
+		remaining := t.Period.Span().Meet(flex.Span{From: from, To: t.Period.End()}).Len()
+		ahead := t.Energy * flex.WattHours(remaining/time.Second) / 1800
 		beyond := flex.WattHours(sums[t.Period]/3600) - ahead
 		delete(sums, t.Period)
 
@@ -102,7 +102,7 @@ func (s *Service) commit(
 	}
 
 	// The discharge of each car is planned separately, in the headroom that this plan leaves.
-	if err := tx.MarkAt(ctx, tx.Now(), f.dischargers()...); err != nil {
+	if err := tx.MarkAt(ctx, tx.Now(), f.dischargingCars()...); err != nil {
 		return false, err
 	}
 
@@ -122,11 +122,11 @@ func (s *Service) commit(
 // nextDue returns when a fleet that was just planned is to be planned again.
 func (f *fleet) nextDue() time.Time {
 	next := flex.PeriodAt(f.now).End()
-	if f.waits() {
+	if f.isWaiting() {
 		next = sooner(next, f.now.Add(MarketInterval))
 	}
-	if !f.again.IsZero() && f.again.Before(next) {
-		next = sooner(next, flex.Later(f.again, f.now.Add(MarketInterval)))
+	if !f.replanAt.IsZero() && f.replanAt.Before(next) {
+		next = sooner(next, flex.Later(f.replanAt, f.now.Add(MarketInterval)))
 	}
 
 	return next

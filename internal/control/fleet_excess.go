@@ -22,7 +22,7 @@ func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 		l := &limits[i]
 		was, most := l.Over, l.Most
 		l.Over, l.Most = flex.Span{}, 0
-		if at, ok := f.capped.place[l.Group]; ok { // the group may have been removed
+		if at, ok := f.orderedCaps.place[l.Group]; ok { // the group may have been removed
 			l.Over, l.Most = f.Excess(at, l.Span, l.Power)
 		}
 

@@ -10,19 +10,20 @@ import (
 	"flexd/internal/store"
 )
 
-// Limits of following.
+// Limits of subscriptions to the states of sites.
 const (
 	FollowersMax       = 10_000 // on one process
 	FollowersOfOrgMax  = 2_000
 	FollowersOfSiteMax = 10
 
-	// followEvery is how often the followed sites are read without a wake-up: other processes
-	// may have changed them.
-	followEvery = 2 * time.Second
-	// followLeast is the least time between two reads.
-	followLeast = 200 * time.Millisecond
-	// followRead is how long a read may take before its followers' channels are closed.
-	followRead = 5 * time.Second
+	// followInterval is how often the followed sites are read without a wake-up: other
+	// processes may have changed them.
+	followInterval = 2 * time.Second
+	// minFollowInterval is the least time between two reads.
+	minFollowInterval = 200 * time.Millisecond
+	// followTimeout is the longest time of a read. After it the channels of its followers are
+	// closed.
+	followTimeout = 5 * time.Second
 )
 
 // SiteNow is the state of a site's assets at an instant.
@@ -44,10 +45,10 @@ type AssetNow struct {
 	ReadyBy      time.Time
 	Schedule     flex.EventID // in force; zero for none
 	Generation   int64
-	// the newest generation that the client has taken; 0 for none
+	// the newest generation that the client has accepted; 0 for none
 	Accepted    int64
-	ChargeNowTo time.Time // zero unless it charges at once still
-	AwayTo      time.Time // zero unless nothing is needed still
+	ChargeNowTo time.Time // zero unless it is in charge-now
+	AwayTo      time.Time // zero unless an absence continues
 }
 
 // PluggedIn reports whether a session continues.
@@ -55,8 +56,7 @@ func (a *AssetNow) PluggedIn() bool {
 	return !a.PluggedInAt.IsZero() && a.PluggedOutAt.IsZero()
 }
 
-// SiteNow returns the state of a site's assets. A site that is not the organisation's is
-// NotFound.
+// SiteNow returns the state of a site's assets. A site of another organisation is NotFound.
 func (s *Service) SiteNow(
 	ctx context.Context,
 	org flex.OrgID,
@@ -101,7 +101,7 @@ func sitesNow(
 	return all, nil
 }
 
-// assetNow returns the state of an asset, without what is over.
+// assetNow returns the state of an asset. Times that are over are left out.
 func assetNow(a *store.AssetNow, now time.Time) AssetNow {
 	v := AssetNow{
 		ID:           a.ID,
@@ -133,8 +133,8 @@ type follower struct {
 	org  flex.OrgID
 	site flex.SiteID
 	// only the newest state; closed if the site could not be read
-	news chan SiteNow
-	last *SiteNow // the last state that was sent; nil before the first
+	updates  chan SiteNow
+	lastSent *SiteNow // the last state that was sent; nil before the first
 }
 
 // followers are all subscriptions of one process. One goroutine reads for all of them while
@@ -145,14 +145,14 @@ type followers struct {
 	reading bool
 
 	// wake-ups after which a state may have changed; made with the first follower
-	wakes [3]<-chan struct{}
-	hurry chan struct{} // a new follower waits for its first state
+	wakeUps [3]<-chan struct{}
+	readNow chan struct{} // there is a new follower
 }
 
 // Follow returns a channel of a site's states: the present one, and then one after each
 // change. A slow receiver gets only the newest state. The channel is closed if the store does
-// not answer, or does not have the site any more; call Follow again then. leave ends the
-// subscription. A site that is not the organisation's is NotFound; beyond the limits it is
+// not answer, or no longer has the site; then Follow may be called again. leave ends the
+// subscription. A site of another organisation is NotFound; beyond the limits the error is
 // TooMany.
 func (s *Service) Follow(
 	ctx context.Context,
@@ -164,19 +164,19 @@ func (s *Service) Follow(
 	}
 
 	f := &follower{
-		org:  org,
-		site: site,
-		news: make(chan SiteNow, 1),
+		org:     org,
+		site:    site,
+		updates: make(chan SiteNow, 1),
 	}
 
-	if err := s.followers.join(s, f); err != nil {
+	if err := s.followers.subscribe(s, f); err != nil {
 		return nil, nil, err
 	}
 
-	return f.news, func() { s.followers.leave(f) }, nil
+	return f.updates, func() { s.followers.unsubscribe(f) }, nil
 }
 
-func (fs *followers) join(d *Service, f *follower) error {
+func (fs *followers) subscribe(d *Service, f *follower) error {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 
@@ -217,8 +217,8 @@ func (fs *followers) join(d *Service, f *follower) error {
 
 	if fs.all == nil {
 		fs.all = map[*follower]struct{}{}
-		fs.hurry = make(chan struct{}, 1)
-		fs.wakes = [3]<-chan struct{}{
+		fs.readNow = make(chan struct{}, 1)
+		fs.wakeUps = [3]<-chan struct{}{
 			d.DB.Waker(store.WakePush),
 			d.DB.Waker(store.WakeSettle),
 			d.DB.Waker(store.WakeWatch),
@@ -227,8 +227,8 @@ func (fs *followers) join(d *Service, f *follower) error {
 
 	fs.all[f] = struct{}{}
 	select {
-	case fs.hurry <- struct{}{}:
-	default: // one is waiting already
+	case fs.readNow <- struct{}{}:
+	default: // a read is due already
 	}
 
 	if !fs.reading {
@@ -239,7 +239,7 @@ func (fs *followers) join(d *Service, f *follower) error {
 	return nil
 }
 
-func (fs *followers) leave(f *follower) {
+func (fs *followers) unsubscribe(f *follower) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	delete(fs.all, f)
@@ -247,18 +247,18 @@ func (fs *followers) leave(f *follower) {
 
 // read reads the followed sites until nobody follows any.
 func (fs *followers) read(d *Service) {
-	tick := time.NewTicker(followEvery)
+	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 
 	for fs.readAll(d) {
 		select {
-		case <-fs.hurry:
-		case <-fs.wakes[0]:
-		case <-fs.wakes[1]:
-		case <-fs.wakes[2]:
+		case <-fs.readNow:
+		case <-fs.wakeUps[0]:
+		case <-fs.wakeUps[1]:
+		case <-fs.wakeUps[2]:
 		case <-tick.C:
 		}
-		time.Sleep(followLeast)
+		time.Sleep(minFollowInterval)
 	}
 }
 
@@ -267,8 +267,8 @@ func (fs *followers) read(d *Service) {
 func (fs *followers) readAll(d *Service) bool {
 	sites := fs.sites()
 	for org, ids := range sites {
-		ctx, cancel := context.WithTimeout(context.Background(), followRead)
-		now, err := d.followed(ctx, org, ids)
+		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
+		now, err := d.readFollowed(ctx, org, ids)
 		cancel()
 
 		if err != nil {
@@ -286,8 +286,8 @@ func (fs *followers) readAll(d *Service) bool {
 	return len(sites) > 0
 }
 
-// followed reads an organisation's followed sites.
-func (s *Service) followed(
+// readFollowed reads an organisation's followed sites.
+func (s *Service) readFollowed(
 	ctx context.Context,
 	org flex.OrgID,
 	ids []flex.SiteID,
@@ -301,7 +301,7 @@ func (s *Service) followed(
 			return err
 		}
 
-		return markGone(ctx, tx, now)
+		return markDeleted(ctx, tx, now)
 	})
 	if err != nil {
 		return nil, err
@@ -310,9 +310,9 @@ func (s *Service) followed(
 	return now, nil
 }
 
-// markGone sets the state of each site that does not exist any more to zero: it was erased, or
-// its organisation has moved to another cell, where it still has its assets.
-func markGone(
+// markDeleted sets the state of each site that no longer exists to zero: it was erased, or its
+// organisation was moved to another cell. A moved site still has its assets here.
+func markDeleted(
 	ctx context.Context,
 	tx *store.Tx,
 	now map[flex.SiteID]SiteNow,
@@ -333,8 +333,8 @@ func markGone(
 	return nil
 }
 
-// sites returns the followed sites by organisation, each once. If there are none, reading
-// ends.
+// sites returns the followed sites by organisation, each once. It also notes that reading ends
+// if there are none.
 func (fs *followers) sites() map[flex.OrgID][]flex.SiteID {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -367,20 +367,20 @@ func (fs *followers) notify(org flex.OrgID, now map[flex.SiteID]SiteNow) {
 		state, known := now[f.site]
 		if now == nil || known && state.Site.IsZero() {
 			delete(fs.all, f)
-			close(f.news)
+			close(f.updates)
 			continue
 		}
 
 		if !known ||
-			f.last != nil && slices.Equal(f.last.Assets, state.Assets) {
+			f.lastSent != nil && slices.Equal(f.lastSent.Assets, state.Assets) {
 			continue
 		}
 
-		f.last = &state
+		f.lastSent = &state
 		select {
-		case <-f.news: // an older state that was not received
+		case <-f.updates: // an older state that was not received
 		default:
 		}
-		f.news <- state
+		f.updates <- state
 	}
 }

@@ -25,19 +25,19 @@ func TestFollow_SiteGone(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		bare := &follower{org: org.ID, site: site.ID, news: make(chan SiteNow, 1)}
-		gone := &follower{org: org.ID, site: flex.SiteID{1}, news: make(chan SiteNow, 1)}
+		bare := &follower{org: org.ID, site: site.ID, updates: make(chan SiteNow, 1)}
+		gone := &follower{org: org.ID, site: flex.SiteID{1}, updates: make(chan SiteNow, 1)}
 		fs := followers{all: map[*follower]struct{}{bare: {}, gone: {}}}
-		now, err := s.followed(ctx, org.ID, []flex.SiteID{bare.site, gone.site})
+		now, err := s.readFollowed(ctx, org.ID, []flex.SiteID{bare.site, gone.site})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fs.notify(org.ID, now)
 
-		if state := <-bare.news; state.Site != site.ID || len(state.Assets) > 0 {
+		if state := <-bare.updates; state.Site != site.ID || len(state.Assets) > 0 {
 			t.Errorf("of a site without assets it is said: %+v", state)
 		}
-		if state, open := <-gone.news; open {
+		if state, open := <-gone.updates; open {
 			t.Errorf("of a site that is gone it is said: %+v", state)
 		}
 		if len(fs.all) != 1 {

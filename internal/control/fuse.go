@@ -14,66 +14,66 @@ import (
 )
 
 const (
-	// TailTime is for how long after the last ready-by of a site the schedules that were sent
-	// still observe its main fuse without further messages: each car has its part of it.
+	// TailTime is how long after the last ready-by of a site the schedules that were sent
+	// still observe its main fuse without further messages: each car has its share of the
+	// fuse.
 	TailTime = 7 * 24 * time.Hour
 	// FuseInterval is how soon a site is planned again while one of its cars waits until
 	// another has accepted a schedule with less power.
 	FuseInterval = 30 * time.Second
 )
 
-// behindFuse is everything that draws power at a site whose import capacity was set, planned
-// as one. It also serves a site without one whose batteries are planned with its cars.
-type behindFuse struct {
+// sitePlan is the plan of a site as one problem: of everything that draws power behind a
+// main fuse whose capacity was set, or of batteries and cars at a site without one.
+type sitePlan struct {
 	*assetHeadroom
-	fuse   flex.Watts
-	phases int // of the fuse, if its capacity was set by phase; 0 for not known
-	from   time.Time
-	now    time.Time
-	prices []flex.PricedPeriod
-	cars   []*siteCar
-	gone   []*siteCar                   // cars past their ready-by that are not planned but may still discharge
-	givers map[flex.AssetID]*giver      // cars that may discharge by a schedule, and have no cause of their own
-	others []draws                      // loads that are not planned here
-	freed  []draws                      // what freed cars may still discharge
-	tanks  []draws                      // tanks and heat pumps
-	asked  []draws                      // the power that these ask the cars to leave them
-	orders []draws                      // dispatches of batteries that are not planned
-	again  map[time.Time][]flex.AssetID // the assets to plan again, by time
-	// all loads together can draw more than the fuse carries
-	tight bool
-	last  time.Time // when all cars are done
+	fuse             flex.Watts
+	phases           int // of the fuse, if its capacity was set by phase; 0 for not known
+	from             time.Time
+	now              time.Time
+	prices           []flex.PricedPeriod
+	cars             []*siteCar
+	finishedCars     []*siteCar                       // past their ready-by: not planned, but may still discharge
+	dischargingCars  map[flex.AssetID]*dischargingCar // without a cause of their own
+	others           []loadBound                      // loads that are not planned here
+	uncontrolledCars []loadBound                      // what cars may still discharge that flexd no longer controls
+	heaters          []loadBound                      // tanks and heat pumps
+	heatRequests     []loadBound                      // the power that heaters request from the cars
+	dispatches       []loadBound                      // of batteries that are not planned
+	replanTimes      map[time.Time][]flex.AssetID     // which assets to plan again, by time
+	// all loads together can exceed the fuse
+	tight   bool
+	lastEnd time.Time // the latest end of any car
 
-	home    *siteHome   // batteries beside the cars; nil for none
-	reserve []flex.Step // when batteries charge by the site's plan
-	base    baseLoad    // what the home itself draws
-	lack    lack        // what the site's plan as one lacks
+	home         *siteHome   // batteries beside the cars; nil for none
+	batterySteps []flex.Step // when batteries charge by the site's plan
+	base         baseLoad    // what the home itself draws
+	quality      planQuality // why the site is not planned as one, or how far that plan may be from the optimum
 }
 
 // siteCar is one car behind a fuse.
 type siteCar struct {
 	member
-	// set for a car that is planned for a cause of its own or may discharge; nil for the
-	// others
-	charging         *store.PlanningState
+	// set for a car that is planned for a cause of its own or may discharge
+	state            *store.PlanningState
 	cause            replanReason
 	withoutCause     bool // it has no cause of its own
 	counted          bool // its plan is counted, instead of the headroom that was reserved for it
-	pastReadyBy      bool // past its ready-by: it has what others leave
-	keepsDischarging bool // it may discharge, and keeps its schedule: others are planned around it
+	pastReadyBy      bool // past its ready-by: it has the power that others leave
+	keepsDischarging bool // it keeps discharging by its schedule: others are planned around it
 	// the steps of each schedule that its charger may be following until it accepts the next
-	sent [][]flex.Step
+	possibleSteps [][]flex.Step
 	// its discharge by the schedule that it is about to be sent, or else by the one in force
 	discharges []flex.Step
 	// the schedules that its charger may be following, if it discharges by one of them; nil
 	// for not known
-	discharging []*store.Schedule
+	possibleSchedules []*store.Schedule
 
 	problem       charge.Problem
 	plan          charge.Plan
 	renewed       bool        // the plan replaces the schedule in force
-	finalSteps    []flex.Step // its steps until its end, once all have accepted theirs
-	stepsForNow   []flex.Step // its steps until its end that it is sent now
+	finalSteps    []flex.Step // its steps until its end once all cars have accepted theirs
+	stepsForNow   []flex.Step // its steps until its end that it is sent now, before the others accept
 	stepsAfterEnd []flex.Step // its steps after its end
 }
 
@@ -89,9 +89,8 @@ func (c *siteCar) end(from time.Time) time.Time {
 	return flex.Later(c.from.ReadyBy, c.from.ChargeNow.To)
 }
 
-// replanSite plans what is plugged in behind a site's main fuse as one, because of some of its
-// assets, and commits the changes. It returns false and does nothing if the fuse cannot limit
-// them.
+// replanSite plans a site as one problem because of some of its cars, and commits the changes.
+// It does nothing and returns false if the main fuse cannot limit the site.
 func (s *Service) replanSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -121,20 +120,20 @@ func (s *Service) planSite(
 	tx *store.Tx,
 	why replanReason,
 	cars []*store.PlanningState,
-) (*behindFuse, error) {
+) (*sitePlan, error) {
 	c := cars[0]
-	h, err := s.homeBeside(ctx, tx, c)
+	h, err := s.homeForCar(ctx, tx, c)
 	if err != nil || c.Fuse == 0 && h == nil {
 		return nil, err
 	}
 
-	f := &behindFuse{
-		fuse:   c.Fuse,
-		phases: c.FusePhases,
-		home:   h,
-		now:    tx.Now(),
-		from:   tx.Now().Truncate(time.Second),
-		again:  map[time.Time][]flex.AssetID{},
+	f := &sitePlan{
+		fuse:        c.Fuse,
+		phases:      c.FusePhases,
+		home:        h,
+		now:         tx.Now(),
+		from:        tx.Now().Truncate(time.Second),
+		replanTimes: map[time.Time][]flex.AssetID{},
 	}
 
 	loads, found, err := f.read(ctx, tx, c)
@@ -147,11 +146,11 @@ func (s *Service) planSite(
 		return nil, err
 	}
 
-	f, err = f.plan(ctx, tx, s, func(f *behindFuse) {
+	f, err = f.plan(ctx, tx, s, func(f *sitePlan) {
 		for i, c := range cars {
 			f.addCause(c, why, inputs[i])
 		}
-		f.gather(found, loads)
+		f.addCars(found, loads)
 	})
 	if err != nil {
 		return nil, err
@@ -162,7 +161,7 @@ func (s *Service) planSite(
 
 // inputs reads the prices, and the inputs of the cars with a cause of their own and of the
 // cars beside them that may discharge.
-func (f *behindFuse) inputs(
+func (f *sitePlan) inputs(
 	ctx context.Context,
 	tx *store.Tx,
 	why replanReason,
@@ -180,36 +179,36 @@ func (f *behindFuse) inputs(
 		return nil, err
 	}
 
-	return all, f.readGivers(ctx, tx, found, cars)
+	return all, f.readDischargingCars(ctx, tx, found, cars)
 }
 
-// plan plans a site: its cars with its batteries, if it has any, then around its discharging
-// cars, and then around its heaters. pose builds the problem.
-func (f *behindFuse) plan(
+// plan plans a site in three steps: cars and batteries together, then around cars that keep
+// discharging, and then around the requests of heaters. build builds the problem each time.
+func (f *sitePlan) plan(
 	ctx context.Context,
 	tx *store.Tx,
 	d *Service,
-	pose func(*behindFuse),
-) (*behindFuse, error) {
+	pose func(*sitePlan),
+) (*sitePlan, error) {
 	pose(f)
-	if err := f.readSent(ctx, tx); err != nil {
+	if err := f.readPossibleSteps(ctx, tx); err != nil {
 		return nil, err
 	}
 
-	alone, err := f.besideGivers(ctx, d, pose)
+	withoutHeat, err := f.planAroundDischarging(ctx, d, pose)
 	if err != nil {
 		return nil, err
 	}
 
-	return f.besideHeat(ctx, d, pose, alone)
+	return f.planAroundHeat(ctx, d, pose, withoutHeat)
 }
 
-// solved plans a site once; with its batteries, if it has any.
-func (f *behindFuse) solved(
+// solveOnce plans a site once, together with its batteries if it has any.
+func (f *sitePlan) solveOnce(
 	ctx context.Context,
 	d *Service,
-	pose func(*behindFuse),
-) (*behindFuse, error) {
+	pose func(*sitePlan),
+) (*sitePlan, error) {
 	if f.home != nil {
 		return f.solveHome(ctx, d, pose)
 	}
@@ -222,13 +221,13 @@ func (f *behindFuse) solved(
 }
 
 // read reads what is plugged in at an asset's site, and the schedules there. Both are nil if
-// the fuse cannot limit the assets, and no schedule in force was made for it.
-func (f *behindFuse) read(
+// the fuse cannot limit the loads and no schedule in force was made for a fuse.
+func (f *sitePlan) read(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
 ) ([]store.Load, []store.ScheduledAsset, error) {
-	extra, err := f.readBeside(ctx, tx, c)
+	extra, err := f.readOtherLoads(ctx, tx, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,7 +244,7 @@ func (f *behindFuse) read(
 		return nil, nil, fmt.Errorf("read the site's schedules: %w", err)
 	}
 
-	f.freed, err = freedAt(ctx, tx, c.Asset.SiteID)
+	f.uncontrolledCars, err = uncontrolledCarsAt(ctx, tx, c.Asset.SiteID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -260,9 +259,9 @@ func (f *behindFuse) read(
 	return loads, found, nil
 }
 
-// readBeside reads what the home itself, its heaters and its dispatched batteries draw, and
-// returns the most that is drawn beside the cars.
-func (f *behindFuse) readBeside(
+// readOtherLoads reads what the home itself, its heaters and its dispatched batteries draw,
+// and returns the most that is drawn beside the cars.
+func (f *sitePlan) readOtherLoads(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -282,27 +281,27 @@ func (f *behindFuse) readBeside(
 			return most, err
 		}
 
-		f.orders, err = ordersUnplanned(ctx, tx, ids)
+		f.dispatches, err = unplannedDispatches(ctx, tx, ids)
 		if err != nil {
 			return most, err
 		}
 	}
 
-	f.tanks, err = tanksAt(ctx, tx, c.Asset.SiteID, flex.AssetID{})
-	most.add(f.base.most(), flex.Wiring{})
-	most.addMost(f.tanks)
-	most.addMost(f.orders)
+	f.heaters, err = heatersAt(ctx, tx, c.Asset.SiteID, flex.AssetID{})
+	most.add(f.base.max(), flex.Wiring{})
+	most.addMax(f.heaters)
+	most.addMax(f.dispatches)
 	if f.home != nil {
-		most.add(f.home.device.Power, f.home.wired)
+		most.add(f.home.device.Power, f.home.wiring)
 	}
 
 	return most, err
 }
 
-// readSent reads the schedules that each charger may be following.
-func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
-	for _, car := range slices.Concat(f.cars, f.gone) {
-		if err := car.readSent(ctx, tx); err != nil {
+// readPossibleSteps reads the schedules that each charger may be following.
+func (f *sitePlan) readPossibleSteps(ctx context.Context, tx *store.Tx) error {
+	for _, car := range slices.Concat(f.cars, f.finishedCars) {
+		if err := car.readPossibleSteps(ctx, tx); err != nil {
 			return err
 		}
 	}
@@ -310,10 +309,10 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// tightLoads reads what is plugged in at an asset's site, and reports whether that and sum can
-// together draw more than the fuse carries; a single car may be enough. It reports false if no
-// fuse was set.
-func (f *behindFuse) tightLoads(
+// tightLoads reads what is plugged in at an asset's site, and reports whether that and sum
+// together can exceed the fuse; a single car may be enough. It reports false if no fuse was
+// set.
+func (f *sitePlan) tightLoads(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -335,7 +334,7 @@ func (f *behindFuse) tightLoads(
 		}
 	}
 
-	return loads, c.Fuse > 0 && sum.most() > c.Fuse, nil
+	return loads, c.Fuse > 0 && sum.max() > c.Fuse, nil
 }
 
 // ownLoad returns what an asset's charger can draw.
@@ -351,7 +350,7 @@ func ownLoad(c *store.PlanningState) *store.Load {
 }
 
 // addCause adds a car that is planned for a cause of its own.
-func (f *behindFuse) addCause(
+func (f *sitePlan) addCause(
 	c *store.PlanningState,
 	why replanReason,
 	e store.PlanInputs,
@@ -366,15 +365,15 @@ func (f *behindFuse) addCause(
 
 	own.Current.AssetID = c.Asset.ID
 	f.cars = append(f.cars, &siteCar{
-		member:   member{ScheduledAsset: own, from: e},
-		charging: c,
-		cause:    why,
+		member: member{ScheduledAsset: own, from: e},
+		state:  c,
+		cause:  why,
 	})
 }
 
-// gather adds the other assets that are planned as cars, and everything else that is plugged
-// in as loads.
-func (f *behindFuse) gather(
+// addCars adds the other cars of the site that are planned, and everything else that is
+// plugged in as loads.
+func (f *sitePlan) addCars(
 	found []store.ScheduledAsset,
 	loads []store.Load,
 ) {
@@ -385,47 +384,47 @@ func (f *behindFuse) gather(
 
 	for i := range found {
 		p := &found[i]
-		if car := f.carNamed(p.Current.AssetID); car != nil {
+		if car := f.carByAsset(p.Current.AssetID); car != nil {
 			car.Taken, car.MendedAt = p.Taken, p.MendedAt
 			continue
 		}
 
-		if car := f.carOf(p); car != nil {
+		if car := f.otherCar(p); car != nil {
 			planned[p.Current.AssetID] = true
 			f.cars = append(f.cars, car)
 		} else if p.Current.From.Discharge != nil {
-			f.gone = append(f.gone, &siteCar{member: member{ScheduledAsset: p, from: p.Current.From}, pastReadyBy: true})
+			f.finishedCars = append(f.finishedCars, &siteCar{member: member{ScheduledAsset: p, from: p.Current.From}, pastReadyBy: true})
 		}
 	}
 
-	f.drawBeside(loads, planned)
+	f.addLoads(loads, planned)
 
 	slices.SortFunc(f.cars, func(a, b *siteCar) int {
 		return bytes.Compare(a.Current.AssetID[:], b.Current.AssetID[:])
 	})
-	f.pose()
+	f.buildProblems()
 }
 
-// drawBeside adds the loads beside the cars that are planned.
-func (f *behindFuse) drawBeside(
+// addLoads adds all loads that the cars are planned around.
+func (f *sitePlan) addLoads(
 	loads []store.Load,
 	planned map[flex.AssetID]bool,
 ) {
-	f.last = f.from
+	f.lastEnd = f.from
 	for _, car := range f.cars {
-		f.last = flex.Later(f.last, car.end(f.from))
+		f.lastEnd = flex.Later(f.lastEnd, car.end(f.from))
 	}
 
-	f.drawOthers(loads, planned)
-	f.others = append(f.others, f.tanks...)
-	f.others = append(f.others, f.orders...)
-	f.drawAsked()
-	f.drawBatteries()
-	f.drawBase()
+	f.addUnplannedLoads(loads, planned)
+	f.others = append(f.others, f.heaters...)
+	f.others = append(f.others, f.dispatches...)
+	f.addHeatRequests()
+	f.addBatteryLoads()
+	f.addHomeLoad()
 }
 
-// drawOthers adds the loads of assets that are plugged in and not planned here.
-func (f *behindFuse) drawOthers(
+// addUnplannedLoads adds the loads of assets that are plugged in and not planned here.
+func (f *sitePlan) addUnplannedLoads(
 	loads []store.Load,
 	planned map[flex.AssetID]bool,
 ) {
@@ -434,24 +433,24 @@ func (f *behindFuse) drawOthers(
 			continue
 		}
 
-		steps, power, _ := drawsFrom(&loads[i], f.from)
-		f.others = append(f.others, draws{
-			lists: [][]flex.Step{steps},
-			power: power,
-			asset: loads[i].AssetID,
-			wired: loads[i].Wired,
+		steps, power, _ := loadSteps(&loads[i], f.from)
+		f.others = append(f.others, loadBound{
+			lists:  [][]flex.Step{steps},
+			power:  power,
+			asset:  loads[i].AssetID,
+			wiring: loads[i].Wired,
 		})
 	}
 }
 
-// carOf returns a car that is planned together with the one that has a cause; nil if it stays
-// as it is until its next event.
-func (f *behindFuse) carOf(p *store.ScheduledAsset) *siteCar {
+// otherCar returns a car of the site that is planned along with the cars that have a cause;
+// nil if it stays as it is until its next event.
+func (f *sitePlan) otherCar(p *store.ScheduledAsset) *siteCar {
 	car := &siteCar{member: member{ScheduledAsset: p, from: p.Current.From}}
 	car.pastReadyBy = !car.end(f.from).After(f.from)
 	if !car.pastReadyBy {
 		car.from = inputsAt(p, f.from)
-		f.givers[p.Current.AssetID].join(car)
+		f.dischargingCars[p.Current.AssetID].applyTo(car)
 		car.from.Ramp = nil // the fuse is shared to the second
 		return car
 	}
@@ -463,8 +462,8 @@ func (f *behindFuse) carOf(p *store.ScheduledAsset) *siteCar {
 	return nil
 }
 
-// pose builds each car's problem, and the headroom before any of them is planned.
-func (f *behindFuse) pose() {
+// buildProblems builds each car's problem, and the headroom before any of them is planned.
+func (f *sitePlan) buildProblems() {
 	f.assetHeadroom = fuseHeadroom(f.limit(), f.from)
 
 	for _, o := range f.others {
@@ -476,12 +475,12 @@ func (f *behindFuse) pose() {
 			continue
 		}
 
-		limitByRate(&car.from, f.tight)
+		limitToLearned(&car.from, f.tight)
 		if f.tight {
-			raiseToLeast(&car.from)
+			raiseToMinPower(&car.from)
 		}
 		if f.home != nil {
-			leaveUnmeasured(&car.from)
+			ignoreUnknownPower(&car.from)
 		}
 
 		car.problem = problemOf(car.from, f.from, f.prices)
@@ -500,25 +499,26 @@ func (f *behindFuse) pose() {
 }
 
 // limit returns the import capacity of the site; unbounded if it was never set.
-func (f *behindFuse) limit() flex.Watts {
+func (f *sitePlan) limit() flex.Watts {
 	if f.fuse == 0 {
 		return flex.Unbounded
 	}
 	return f.fuse
 }
 
-// readSent reads the schedules that a car's charger may be following: the last one that its
-// client accepted, and those that were sent since, as it is not known whether they arrived.
-func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
+// readPossibleSteps reads the schedules that a car's charger may be following: the last one
+// that its client accepted, and those that were sent since, as it is not known whether they
+// arrived.
+func (c *siteCar) readPossibleSteps(ctx context.Context, tx *store.Tx) error {
 	if c.Current.Generation == 0 {
 		return nil
 	}
 
 	if c.Current.From.Discharge != nil {
-		return c.readDischarging(ctx, tx)
+		return c.readPossibleSchedules(ctx, tx)
 	}
 
-	c.sent = append(c.sent, c.Current.Steps)
+	c.possibleSteps = append(c.possibleSteps, c.Current.Steps)
 	if c.Followed() {
 		return nil
 	}
@@ -529,16 +529,16 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	}
 
 	s, err := tx.Schedule(ctx, c.Current.EventID)
-	for err == nil && !s.Before.IsZero() && len(c.sent) < chainMax {
+	for err == nil && !s.Before.IsZero() && len(c.possibleSteps) < chainMax {
 		var followed bool
-		followed, err = takenUp(ctx, tx, &s, accepted)
+		followed, err = isAccepted(ctx, tx, &s, accepted)
 		if followed || err != nil {
 			return err
 		}
 
 		s, err = tx.Schedule(ctx, s.Before)
 		if err == nil {
-			c.sent = append(c.sent, s.Steps)
+			c.possibleSteps = append(c.possibleSteps, s.Steps)
 		}
 	}
 
@@ -549,37 +549,37 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// takenUp reports whether a client accepted a schedule that did not fail at the charger
-// afterwards, or that was followed after it had failed. accepted is the newest generation that
+// isAccepted reports whether a schedule was followed: its client accepted it, and it did not
+// fail at the charger, or was followed after a failure. newest is the newest generation that
 // the client has accepted.
-func takenUp(ctx context.Context, tx *store.Tx, s *store.Schedule, accepted int64) (bool, error) {
-	if s.Generation > accepted {
+func isAccepted(ctx context.Context, tx *store.Tx, s *store.Schedule, newest int64) (bool, error) {
+	if s.Generation > newest {
 		return false, nil
 	}
 
 	one := []store.Schedule{*s}
-	up, err := tx.TakenUp(ctx, one)
-	if err != nil || len(up) > 0 {
-		return len(up) > 0, err
+	accepted, err := tx.TakenUp(ctx, one)
+	if err != nil || len(accepted) > 0 {
+		return len(accepted) > 0, err
 	}
 
-	mended, err := tx.Mended(ctx, one)
+	recovered, err := tx.Mended(ctx, one)
 
-	return len(mended) > 0, err
+	return len(recovered) > 0, err
 }
 
-// solve plans the cars: first their shares together; then one after the other, those with the
-// least slack first; then the schedules that may be sent before the others have accepted
-// theirs; and then the power of each after its end.
-func (f *behindFuse) solve(ctx context.Context, d *Service) error {
+// solve plans the cars of a site: first the share of the fuse that each has; then one car
+// after the other, least slack first; then the schedules that may be sent before the others
+// have accepted theirs; and last the power of each car after its end.
+func (f *sitePlan) solve(ctx context.Context, d *Service) error {
 	for _, car := range f.cars {
 		if car.keepsDischarging {
-			car.keep(f.from)
-			f.place(car)
+			car.keepSchedule(f.from)
+			f.countPlan(car)
 		}
 	}
 
-	if err := f.divide(); err != nil {
+	if err := f.shareFuse(); err != nil {
 		return err
 	}
 
@@ -587,12 +587,12 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 	for _, car := range order {
 		f.releaseHeadroom(car)
 		f.choose(ctx, d, car)
-		f.place(car)
+		f.countPlan(car)
 	}
 
-	if f.keeps() && !f.better() {
+	if f.currentFits() && !f.worthReplacing() {
 		for _, car := range order {
-			car.keep(f.from)
+			car.keepSchedule(f.from)
 		}
 	}
 
@@ -601,8 +601,8 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 	return nil
 }
 
-// divide gives each car its share of the fuse.
-func (f *behindFuse) divide() error {
+// shareFuse gives each car that is planned its share of the fuse.
+func (f *sitePlan) shareFuse() error {
 	var problems []headroom.Car
 	var cars []*siteCar
 	for _, car := range f.cars {
@@ -616,7 +616,7 @@ func (f *behindFuse) divide() error {
 		return nil
 	}
 
-	if f.phased() {
+	if f.hasPhases() {
 		if err := f.sharePhases(cars); err != nil {
 			return fmt.Errorf("share the phases of the fuse: %w", err)
 		}

@@ -45,18 +45,18 @@ type aloneCase struct {
 	need  float64    // kWh by 07:00
 }
 
-// sumOf and phasesOf set a main fuse as what its sum carries in kW, and as amperes on three phases.
-func sumOf(kw float64) func(*fixture)         { return func(h *fixture) { h.setFuse(kw) } }
+// sumCosts and phasesOf set a main fuse as what its sum carries in kW, and as amperes on three phases.
+func sumCosts(kw float64) func(*fixture)      { return func(h *fixture) { h.setFuse(kw) } }
 func phasesOf(amperes float64) func(*fixture) { return func(h *fixture) { h.mainFuse(amperes) } }
 
 var aloneCases = map[string]aloneCase{
-	"below the charger":                  {sumOf(5), 7400, flex.Wiring{Phases: 1}, 5000, 22},
+	"below the charger":                  {sumCosts(5), 7400, flex.Wiring{Phases: 1}, 5000, 22},
 	"one phase of three":                 {phasesOf(25), 7400, flex.Wiring{Phases: 1, Phase: 2}, 5750, 22},
 	"a phase that nobody knows":          {phasesOf(25), 7400, flex.Wiring{Phases: 1}, 5750, 22},
 	"on three phases":                    {phasesOf(25), 22000, flex.Wiring{Phases: 3}, 17250, 40},
-	"a power that nobody knows":          {sumOf(6), 0, flex.Wiring{}, 6000, 22},
+	"a power that nobody knows":          {sumCosts(6), 0, flex.Wiring{}, 6000, 22},
 	"a power that nobody knows, phases":  {phasesOf(20), 0, flex.Wiring{}, 4600, 22},
-	"less than three phases can use":     {sumOf(4), 11000, flex.Wiring{Phases: 3}, 0, 10},
+	"less than three phases can use":     {sumCosts(4), 11000, flex.Wiring{Phases: 3}, 0, 10},
 	"more than it is, and no phase less": {phasesOf(32.5), 7400, flex.Wiring{Phases: 1}, 7400, 22},
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // order returns the cars that are not done, those with the least slack first.
-func (f *behindFuse) order() []*siteCar {
+func (f *sitePlan) order() []*siteCar {
 	var order []*siteCar
 	slack := map[*siteCar]time.Duration{}
 	for _, car := range f.cars {
@@ -35,18 +35,18 @@ func (f *behindFuse) order() []*siteCar {
 
 // choose plans a car in its headroom, and decides whether the plan replaces its schedule in
 // force.
-func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
+func (f *sitePlan) choose(ctx context.Context, d *Service, car *siteCar) {
 	var plan charge.Plan
 	car.problem, plan = f.headroomOf(car).Charge(car.problem, 0)
 
-	car.keep(f.from)
+	car.keepSchedule(f.from)
 	candidate := f.candidate(car, &plan)
 	decision := d.decide(ctx, car.Current.AssetID, &candidate)
 	car.renewed = decision.Replace
 	car.plan = plan
 	if !decision.Again.IsZero() {
-		f.again[decision.Again] = append(
-			f.again[decision.Again],
+		f.replanTimes[decision.Again] = append(
+			f.replanTimes[decision.Again],
 			car.Current.AssetID,
 		)
 	}
@@ -57,23 +57,23 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 }
 
 // candidate returns the comparison of a car's plan with its schedule in force.
-func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
+func (f *sitePlan) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	exceeds := !f.headroomOf(car).Fits(&car.problem, 0, car.finalSteps) ||
 		f.tight != car.Current.HasTail() ||
-		len(car.discharges) > 0 // its discharge is planned anew, from its charging alone
+		len(car.discharges) > 0 // its discharge is planned again later, from a plan of charging only
 	c := Candidate{
-		Trigger:  ByCaps,
-		Exceeds:  exceeds,
-		Now:      f.now,
-		MarketAt: car.MarketAt,
-		Current:  car.finalSteps,
-		Power:    car.Current.From.Power,
-		Given:    dischargesAhead(&car.Current, f.from),
-		Problem:  &car.problem,
-		Plan:     plan,
+		Trigger:    ByCaps,
+		Exceeds:    exceeds,
+		Now:        f.now,
+		MarketAt:   car.MarketAt,
+		Current:    car.finalSteps,
+		Power:      car.Current.From.Power,
+		Discharges: dischargeSteps(&car.Current, f.from),
+		Problem:    &car.problem,
+		Plan:       plan,
 	}
 
-	if car.charging != nil {
+	if car.state != nil {
 		c.Trigger, c.Measured = car.cause.trigger, car.from.Learned != nil
 		c.Required = car.cause.must || car.Current.Generation == 0
 	}
@@ -81,26 +81,26 @@ func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	return c
 }
 
-// keeps reports whether the schedules in force fit the fuse together, and none of them must be
-// replaced.
-func (f *behindFuse) keeps() bool {
+// currentFits reports whether all schedules in force may stay: together they fit the fuse, and
+// none of them must be replaced.
+func (f *sitePlan) currentFits() bool {
 	for _, car := range f.cars {
-		asked := car.charging != nil && car.cause.trigger == ByEvent
-		if asked || car.Current.Generation == 0 ||
+		requested := car.state != nil && car.cause.trigger == ByEvent
+		if requested || car.Current.Generation == 0 ||
 			f.tight != car.Current.HasTail() {
 			return false
 		}
-		if !car.keepsDischarging && len(dischargesAhead(&car.Current, f.from)) > 0 {
+		if !car.keepsDischarging && len(dischargeSteps(&car.Current, f.from)) > 0 {
 			return false
 		}
 	}
 
-	for _, at := range f.cuts(flex.Span{From: f.from, To: f.last}) {
+	for _, at := range f.changeTimes(flex.Span{From: f.from, To: f.lastEnd}) {
 		l := f.load()
 		l.addAll(f.others, at)
 
 		for _, car := range f.cars {
-			d := draws{
+			d := loadBound{
 				lists: [][]flex.Step{car.Current.Steps},
 				power: car.from.Power,
 			}
@@ -108,7 +108,7 @@ func (f *behindFuse) keeps() bool {
 			l.add(d.powerAt(at), car.wiring())
 		}
 
-		if l.most() > f.limit() {
+		if l.max() > f.limit() {
 			return false
 		}
 	}
@@ -116,12 +116,12 @@ func (f *behindFuse) keeps() bool {
 	return true
 }
 
-// better reports whether the new plans meet more of the needs than the schedules in force, or
-// as much for a saving that is worth sending them. Without it, shares of equal value would be
-// divided differently each time.
-func (f *behindFuse) better() bool {
+// worthReplacing reports whether the new plans are worth sending: they meet more of the needs
+// than the schedules in force, or save enough. Without this check cars of equal value would be
+// sent another division of the fuse each time.
+func (f *sitePlan) worthReplacing() bool {
 	n, urgent := 0, false
-	var lost, won int64
+	var lost, gained int64
 	var cost, saved flex.MicroPounds
 
 	for _, car := range f.cars {
@@ -130,12 +130,12 @@ func (f *behindFuse) better() bool {
 		}
 
 		car.next = &car.plan
-		if len(dischargesAhead(&car.Current, f.from)) > 0 { // a schedule that discharges is replaced
+		if len(dischargeSteps(&car.Current, f.from)) > 0 { // a schedule that discharges is replaced in any case
 			return true
 		}
 
 		less, more := car.met()
-		lost, won = lost+less, won+more
+		lost, gained = lost+less, gained+more
 
 		changed := Candidate{
 			Current: car.Current.Steps,
@@ -154,19 +154,20 @@ func (f *behindFuse) better() bool {
 		n++
 	}
 
-	return lost <= won && (urgent || savesEnough(saved, cost, n))
+	return lost <= gained && (urgent || savesEnough(saved, cost, n))
 }
 
-// keep has a car do what its schedule in force says.
-func (c *siteCar) keep(from time.Time) {
+// keepSchedule sets a car's steps to those of its schedule in force.
+func (c *siteCar) keepSchedule(from time.Time) {
 	c.renewed = false
 	c.finalSteps = stepsWithin(c.Current.Steps, flex.Span{From: from, To: c.end(from)})
-	c.discharges = dischargesAhead(&c.Current, from)
+	c.discharges = dischargeSteps(&c.Current, from)
 }
 
-// keepWhole is keep, with the steps after its end.
-func (c *siteCar) keepWhole(from time.Time) {
-	c.keep(from)
+// keepWholeSchedule sets a car's steps to those of its schedule in force, with those after its
+// end.
+func (c *siteCar) keepWholeSchedule(from time.Time) {
+	c.keepSchedule(from)
 	c.stepsForNow = c.finalSteps
 
 	after := flex.Span{
@@ -181,27 +182,27 @@ func (c *siteCar) keepWhole(from time.Time) {
 func (s *Service) commitSite(
 	ctx context.Context,
 	tx *store.Tx,
-	f *behindFuse,
+	f *sitePlan,
 	site flex.SiteID,
 ) error {
 	var next []store.Replacement
 	var bindings []*store.Binding
 
 	changed := s.guarded(ctx, f)
-	if err := f.tellHeat(ctx, tx, site, changed); err != nil {
+	if err := f.replanHeaters(ctx, tx, site, changed); err != nil {
 		return err
 	}
 
 	for _, n := range changed {
 		car := n.siteCar
-		if car.charging == nil || car.withoutCause {
+		if car.state == nil || car.withoutCause {
 			next = append(next, store.Replacement{ScheduledAsset: car.ScheduledAsset, Next: n.next})
 			bindings = append(bindings, f.bindingOf(car))
 			continue
 		}
 
 		under := &limits{fuse: f.bindingOf(car)}
-		err := putInForce(ctx, tx, car.charging, &n.next, f.prices, under)
+		err := putInForce(ctx, tx, car.state, &n.next, f.prices, under)
 		if err != nil {
 			return err
 		}
@@ -220,17 +221,17 @@ func (s *Service) commitSite(
 }
 
 // differs reports whether a car's new steps are another schedule than the one in force.
-func (f *behindFuse) differs(car *siteCar) bool {
+func (f *sitePlan) differs(car *siteCar) bool {
 	steps := slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
-		sameDischarges(dischargesAhead(&car.Current, f.from), car.discharges) &&
+		sameDischarges(dischargeSteps(&car.Current, f.from), car.discharges) &&
 		!rephased(&car.from, &car.Current)
 
 	return !same && len(steps) > 0
 }
 
 // scheduleOf returns a car's next schedule; false if the one in force stays.
-func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
+func (f *sitePlan) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	if !f.differs(car) {
 		return s, false
 	}
@@ -243,29 +244,30 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 
 	s.Steps = slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	if len(car.discharges) == 0 {
-		s.From.Discharge = dischargingNothing(s.From.Discharge)
+		s.From.Discharge = withoutDischarge(s.From.Discharge)
 	}
 	s.From.Origins = withoutRefused(s.From.Origins)
 	if f.home != nil {
-		s.From.Origins = originsWithHome(s.From.Origins, f.lack)
+		s.From.Origins = originsWithHome(s.From.Origins, f.quality)
 	}
-	if car.charging != nil {
+	if car.state != nil {
 		s.Cause = car.cause.cause
 	}
 
 	return s, true
 }
 
-// dischargingNothing returns a discharge record of a car that discharges nothing, with the
-// reason; a record that was made while nobody could plan it has no reason yet.
-func dischargingNothing(d *store.Discharge) *store.Discharge {
+// withoutDischarge returns the discharge record of a car whose schedule discharges nothing,
+// with the reason. A record that was made while the discharge was not planned has no reason
+// yet.
+func withoutDischarge(d *store.Discharge) *store.Discharge {
 	alone := d.ChargedAlone()
 	if alone == nil {
 		return nil
 	}
 
-	if alone.Why == "" || alone.Why == dischargeCapped {
-		alone.Why = dischargeEnded
+	if alone.Why == "" || alone.Why == dischargeCaps {
+		alone.Why = dischargeNotPermitted
 	}
 
 	return alone
@@ -273,8 +275,8 @@ func dischargingNothing(d *store.Discharge) *store.Discharge {
 
 // replanAt marks cars to be planned again: those whose schedule may not change yet, and those
 // that get more power once others have accepted their schedules.
-func (f *behindFuse) replanAt(ctx context.Context, tx *store.Tx) error {
-	for at, who := range f.again {
+func (f *sitePlan) replanAt(ctx context.Context, tx *store.Tx) error {
+	for at, who := range f.replanTimes {
 		if err := tx.MarkAt(ctx, at, who...); err != nil {
 			return err
 		}
@@ -285,7 +287,7 @@ func (f *behindFuse) replanAt(ctx context.Context, tx *store.Tx) error {
 
 // waiting returns the cars that get more power once others, or heaters, have accepted their
 // schedules.
-func (f *behindFuse) waiting() []flex.AssetID {
+func (f *sitePlan) waiting() []flex.AssetID {
 	var ids []flex.AssetID
 	for _, car := range f.cars {
 		heat := f.heatPending() && car.waitsForHeat()
@@ -298,8 +300,8 @@ func (f *behindFuse) waiting() []flex.AssetID {
 }
 
 // bindingsOf returns the times in which the others behind the fuse limited a car.
-func (f *behindFuse) bindingsOf(car *siteCar) []headroom.Binding {
-	if f.phased() {
+func (f *sitePlan) bindingsOf(car *siteCar) []headroom.Binding {
+	if f.hasPhases() {
 		return f.headroomOf(car).Bindings(&car.problem, &car.plan, 0)
 	}
 
@@ -310,19 +312,19 @@ func (f *behindFuse) bindingsOf(car *siteCar) []headroom.Binding {
 }
 
 // capOf returns the main fuse as a cap that limited a car: what it carries of the car's power.
-func (f *behindFuse) capOf(car *siteCar, span flex.Span) store.BindingCap {
+func (f *sitePlan) capOf(car *siteCar, span flex.Span) store.BindingCap {
 	return store.BindingCap{
 		Span:  span,
-		Power: f.carries(car.wiring()),
-		Home:  f.base.most(),
-		Phase: f.phased(),
+		Power: f.capacityFor(car.wiring()),
+		Home:  f.base.max(),
+		Phase: f.hasPhases(),
 		Site:  true,
 	}
 }
 
 // bindingOf returns the effect of the fuse on a car's schedule, with the car's limits after
 // its end.
-func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
+func (f *sitePlan) bindingOf(car *siteCar) *store.Binding {
 	if !f.tight && f.home == nil {
 		return nil
 	}

@@ -14,16 +14,16 @@ func isPlanned(b *store.Battery) bool {
 	return b.Controlled && b.Power() > 0 && b.Capacity() > 0
 }
 
-// ordersUnplanned returns what dispatches have batteries draw that are not planned. Batteries
-// that are planned are counted with their plans. One whose record cannot be read counts with all
-// that it can draw.
-func ordersUnplanned(
+// unplannedDispatches returns what operators' dispatches have batteries draw that flexd does
+// not plan. Batteries that it plans are counted with their plans. One whose record cannot be
+// read counts with all that it can draw.
+func unplannedDispatches(
 	ctx context.Context,
 	tx *store.Tx,
 	batteries []flex.AssetID,
-) ([]draws, error) {
+) ([]loadBound, error) {
 	ahead := periodsTo(flex.PeriodAt(tx.Now()), lastPlanned(tx).End())
-	var all []draws
+	var all []loadBound
 	for _, id := range batteries {
 		b, err := tx.Battery(ctx, id)
 		if errors.Is(err, store.ErrUnreadable) {
@@ -43,23 +43,23 @@ func ordersUnplanned(
 			continue
 		}
 
-		asked, err := ordersOf(ctx, tx, id, &b.Plan, ahead)
+		requested, err := dispatchesOf(ctx, tx, id, &b.Plan, ahead)
 		if err != nil {
 			return nil, err
 		}
 
-		power := orderedPower(&b, asked)
-		if draw, _ := stepsOf(asked, ahead, power); len(draw) > 0 {
-			all = append(all, draws{lists: [][]flex.Step{draw}, power: power, wired: b.Wiring()})
+		power := dispatchPower(&b, requested)
+		if draw, _ := stepsOf(requested, ahead, power); len(draw) > 0 {
+			all = append(all, loadBound{lists: [][]flex.Step{draw}, power: power, wiring: b.Wiring()})
 		}
 	}
 
 	return all, nil
 }
 
-// orderedPower returns the most power of a battery under dispatches: its own power if that is
-// known, else the most that they ask for.
-func orderedPower(b *store.Battery, orders []order) flex.Watts {
+// dispatchPower returns the greatest power of a battery under dispatches: its own if that is
+// known, and else the most that they request.
+func dispatchPower(b *store.Battery, orders []dispatchedPeriod) flex.Watts {
 	power := b.Power()
 	for _, o := range orders {
 		if b.Power() <= 0 {

@@ -14,7 +14,7 @@ import (
 func TestFence_NewTail(t *testing.T) {
 	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 	ready := now.Add(13 * time.Hour)
-	f := &behindFuse{fuse: 10000, now: now, from: now, tight: true, again: map[time.Time][]flex.AssetID{}}
+	f := &sitePlan{fuse: 10000, now: now, from: now, tight: true, replanTimes: map[time.Time][]flex.AssetID{}}
 
 	charges := func(from, to time.Duration) []flex.Step {
 		return []flex.Step{
@@ -30,7 +30,7 @@ func TestFence_NewTail(t *testing.T) {
 		p := &store.ScheduledAsset{}
 		p.Current.AssetID, p.Current.Generation = flex.AssetID{id}, 1
 		p.Current.Steps, p.Current.From = sent[0], e
-		car := &siteCar{member: member{ScheduledAsset: p, from: e}, sent: sent}
+		car := &siteCar{member: member{ScheduledAsset: p, from: e}, possibleSteps: sent}
 		f.cars = append(f.cars, car)
 
 		return car
@@ -38,8 +38,8 @@ func TestFence_NewTail(t *testing.T) {
 
 	kept := add(1, 14800, charges(6*time.Hour, 8*time.Hour))
 	add(2, 7400, charges(8*time.Hour, 9*time.Hour), charges(7*time.Hour+31*time.Minute, 8*time.Hour))
-	f.drawBeside(nil, nil)
-	f.pose()
+	f.addLoads(nil, nil)
+	f.buildProblems()
 
 	s := &Service{}
 	if err := f.solve(t.Context(), s); err != nil {
@@ -49,7 +49,7 @@ func TestFence_NewTail(t *testing.T) {
 	if sent := s.guarded(t.Context(), f); len(sent) != 2 || s.Refused() > 0 {
 		t.Errorf("%d are sent schedules, and %d plans are refused", len(sent), s.Refused())
 	}
-	if lacks := kept.lacks(kept.stepsForNow); lacks > heatSlack {
+	if lacks := kept.shortfallOf(kept.stepsForNow); lacks > heatSlack {
 		t.Errorf("the one that keeps its schedule lacks %d Wh of its need until the other has accepted", lacks)
 	}
 	if !slices.Contains(f.waiting(), kept.Current.AssetID) {

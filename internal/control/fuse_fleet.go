@@ -11,27 +11,27 @@ import (
 	"flexd/internal/store"
 )
 
-// readSites reads the sites of a fleet whose main fuse can limit their cars, and the members
-// there.
+// readSites reads the sites of a fleet whose main fuse can limit their cars, and connects the
+// members there with them.
 func (f *fleet) readSites(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.ScheduledAsset,
 	loads []store.Load,
 ) error {
-	sites, err := fusedSites(ctx, tx)
+	sites, err := limitedSites(ctx, tx)
 	if err != nil {
 		return err
 	}
 
-	at := map[flex.SiteID]pluggedAt{}
+	at := map[flex.SiteID]pluggedLoads{}
 	if len(sites) > 0 {
 		at = pluggedBySite(found, loads)
 	}
 
-	by := map[flex.AssetID]*behindFuse{}
+	by := map[flex.AssetID]*sitePlan{}
 	for _, s := range sites {
-		site, err := fusedAs(ctx, tx, s, at[s.ID].loads, at[s.ID].planned)
+		site, err := newSitePlan(ctx, tx, s, at[s.ID].loads, at[s.ID].planned)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (f *fleet) readSites(
 			continue
 		}
 
-		f.fused = append(f.fused, site)
+		f.sites = append(f.sites, site)
 		site.prices = f.market
 		for _, car := range site.cars {
 			by[car.Current.AssetID] = site
@@ -50,7 +50,7 @@ func (f *fleet) readSites(
 		m := &f.members[i]
 		if by[m.Current.AssetID] != nil && m.from.Ramp != nil {
 			m.from.Ramp = nil // the fuse is shared to the second
-			f.pose(m)
+			f.buildProblem(m)
 		}
 		m.join(by)
 	}
@@ -58,8 +58,8 @@ func (f *fleet) readSites(
 	return nil
 }
 
-// pluggedAt is what is plugged in at a site, and the schedules there.
-type pluggedAt struct {
+// pluggedLoads has the loads that are plugged in at a site, and the schedules there.
+type pluggedLoads struct {
 	loads   []store.Load
 	planned []store.ScheduledAsset
 }
@@ -68,9 +68,9 @@ type pluggedAt struct {
 func pluggedBySite(
 	found []store.ScheduledAsset,
 	loads []store.Load,
-) map[flex.SiteID]pluggedAt {
+) map[flex.SiteID]pluggedLoads {
 	siteOf := make(map[flex.AssetID]flex.SiteID, len(loads))
-	all := map[flex.SiteID]pluggedAt{}
+	all := map[flex.SiteID]pluggedLoads{}
 	for i := range loads {
 		l := &loads[i]
 		siteOf[l.AssetID] = l.Site
@@ -91,32 +91,32 @@ func pluggedBySite(
 
 // join makes a member one of the cars of its site, if that is among those whose main fuse can
 // limit them.
-func (m *member) join(by map[flex.AssetID]*behindFuse) {
-	m.site, m.broken = by[m.Current.AssetID], m.Current.HasTail()
+func (m *member) join(by map[flex.AssetID]*sitePlan) {
+	m.site, m.exceedsFuse = by[m.Current.AssetID], m.Current.HasTail()
 	if m.site == nil {
 		return
 	}
 
-	m.fuseCar = m.site.carNamed(m.Current.AssetID)
-	raiseToLeast(&m.from)
+	m.fuseCar = m.site.carByAsset(m.Current.AssetID)
+	raiseToMinPower(&m.from)
 	m.fuseCar.from = m.from
 	m.Car.Problem.Power = m.from.Power
 	m.Car.Problem.Exact = true
-	m.broken = m.site.breaks(m.fuseCar)
+	m.exceedsFuse = m.site.exceedsFuse(m.fuseCar)
 }
 
-// shareFuses reserves for each car its share of its site's main fuse, until it is planned.
+// shareFuses reserves each car's share of its site's main fuse until the car is planned.
 func (f *fleet) shareFuses() error {
-	for _, site := range f.fused {
-		site.pose()
-		if err := site.divide(); err != nil {
+	for _, site := range f.sites {
+		site.buildProblems()
+		if err := site.shareFuse(); err != nil {
 			return fmt.Errorf("share a main fuse: %w", err)
 		}
 	}
 
 	for i := range f.members {
 		if at := f.members[i].fuseCar; at != nil {
-			at.finalSteps = inOrder(slices.Concat(at.share, at.now))
+			at.finalSteps = sortSteps(slices.Concat(at.share, at.now))
 			at.stepsForNow = at.finalSteps
 		}
 	}
@@ -127,7 +127,7 @@ func (f *fleet) shareFuses() error {
 // breaksFuse reports whether a schedule in force does not fit its site's main fuse.
 func (f *fleet) breaksFuse() bool {
 	return slices.ContainsFunc(f.members, func(m member) bool {
-		return m.broken
+		return m.exceedsFuse
 	})
 }
 
@@ -136,9 +136,9 @@ func (m *member) lacksFuseShare() bool {
 	return m.fuseCar != nil && len(m.fuseCar.share) > 0 && m.fuseCar.lacksShare()
 }
 
-// underFuse fits a member's plan to the headroom that the others behind its main fuse leave
+// fitToFuse fits a member's plan to the headroom that the others behind its main fuse leave
 // once they have accepted theirs, and adds the effect to a binding.
-func (m *member) underFuse(
+func (m *member) fitToFuse(
 	p *charge.Problem,
 	plan *charge.Plan,
 	b *store.Binding,
@@ -148,10 +148,10 @@ func (m *member) underFuse(
 	}
 
 	span := flex.Span{From: m.site.from, To: m.fuseCar.end(m.site.from)}
-	limits := m.site.stepped(span, m.fuseCar.least(), func(t time.Time) flex.Watts {
-		return m.site.openAt(m.fuseCar, t)
+	limits := m.site.sampleSteps(span, m.fuseCar.least(), func(t time.Time) flex.Watts {
+		return m.site.finalHeadroomAt(m.fuseCar, t)
 	})
-	m.yields = !staysWithin(m.current(), p.Power, limits)
+	m.mustReduce = !staysWithin(m.current(), p.Power, limits)
 
 	return m.fitWithin(p, plan, b, limits)
 }
@@ -179,8 +179,8 @@ func (m *member) fitWithin(
 	return b
 }
 
-// note records what a member does among the cars of its site.
-func (m *member) note() {
+// recordSteps copies a member's steps to the car of its site.
+func (m *member) recordSteps() {
 	if m.fuseCar == nil {
 		return
 	}
@@ -190,8 +190,8 @@ func (m *member) note() {
 	m.fuseCar.renewed = m.next != nil
 }
 
-// limitForNow limits the members with a new plan to what the others behind their main fuse
-// leave, whichever of their schedules those follow, and sets the power of each after its end.
+// limitForNow limits each new plan to the headroom behind the main fuse whichever schedules
+// the others follow there. It also sets the power of all cars after their end.
 func (f *fleet) limitForNow() {
 	for i := range f.members {
 		m := &f.members[i]
@@ -200,7 +200,7 @@ func (f *fleet) limitForNow() {
 		}
 
 		span := flex.Span{From: m.site.from, To: m.fuseCar.end(m.site.from)}
-		limits := m.site.left(m.fuseCar, span)
+		limits := m.site.safeHeadroom(m.fuseCar, span)
 		if staysWithin(m.next.Steps, m.Power, limits) {
 			continue
 		}
@@ -214,14 +214,14 @@ func (f *fleet) limitForNow() {
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
 
-	for _, site := range f.fused {
-		site.finishAll()
+	for _, site := range f.sites {
+		site.setAllStepsAfterEnd()
 	}
 }
 
-// sends returns the steps that a member is sent, and the effect of caps and its main fuse;
-// false for nothing.
-func (m *member) sends() (
+// stepsToSend returns the steps that a member is sent, and the effect of caps and its main
+// fuse on them; false if nothing is sent.
+func (m *member) stepsToSend() (
 	steps []flex.Step,
 	b *store.Binding,
 	changed bool,
@@ -250,10 +250,10 @@ func (m *member) sends() (
 	return steps, b, true
 }
 
-// freed adds the power that cars may draw behind their main fuse after their end, if it
-// changes.
-func (f *fleet) freed(curve store.CurveID) {
-	for _, site := range f.fused {
+// addPowerAfterEnd replaces the schedules of cars past their ready-by if the power that they
+// may draw behind their main fuse has changed.
+func (f *fleet) addPowerAfterEnd(curve store.CurveID) {
+	for _, site := range f.sites {
 		for _, car := range site.cars {
 			same := sameAhead(car.Current.Steps, car.stepsAfterEnd, site.from)
 			if !car.pastReadyBy || same || len(car.stepsAfterEnd) == 0 {
@@ -278,16 +278,16 @@ func (f *fleet) freed(curve store.CurveID) {
 	}
 }
 
-// waits reports whether a car gets more power once others behind its main fuse have accepted
-// schedules with less.
-func (f *fleet) waits() bool {
-	return slices.ContainsFunc(f.fused, func(site *behindFuse) bool {
+// isWaiting reports whether any car waits for others behind its main fuse to accept schedules
+// with less power.
+func (f *fleet) isWaiting() bool {
+	return slices.ContainsFunc(f.sites, func(site *sitePlan) bool {
 		return len(site.waiting()) > 0
 	})
 }
 
-// inOrder sorts steps by time.
-func inOrder(steps []flex.Step) []flex.Step {
+// sortSteps sorts steps by time.
+func sortSteps(steps []flex.Step) []flex.Step {
 	slices.SortFunc(steps, func(a, b flex.Step) int {
 		return a.From.Compare(b.From)
 	})

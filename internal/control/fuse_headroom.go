@@ -11,15 +11,15 @@ import (
 	"flexd/internal/store"
 )
 
-// besideOthers returns the headroom that the others behind a site's main fuse, its batteries
-// and heaters and the home itself leave to one asset, by their schedules in force. It is nil
-// if no fuse can limit the asset.
-func besideOthers(
+// headroomBesideOthers returns the headroom of one asset under its site's main fuse, beside
+// the other cars, the batteries, the heaters and the home itself, by their schedules in force.
+// It is nil if no fuse can limit the asset.
+func headroomBesideOthers(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
 ) (*assetHeadroom, error) {
-	f, err := fusedAround(ctx, tx, c)
+	f, err := siteAround(ctx, tx, c)
 	if err != nil || f == nil {
 		return nil, err
 	}
@@ -29,24 +29,24 @@ func besideOthers(
 		return nil, fmt.Errorf("read what is plugged in at the site: %w", err)
 	}
 
-	if f.phased() {
-		return f.besidePhases(c, loads), nil
+	if f.hasPhases() {
+		return f.headroomByPhase(c, loads), nil
 	}
 
 	r := fuseHeadroom(c.Fuse, f.from)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
-			steps, power, running := drawsFrom(&loads[i], f.from)
+			steps, power, running := loadSteps(&loads[i], f.from)
 			r.Add(0, steps, power, running)
 		}
 	}
 
 	for _, o := range f.others {
-		if o.base || o.battery {
+		if o.isHome || o.isBattery {
 			r.Add(0, o.lists[0], o.power, true)
 		}
 	}
-	for _, o := range slices.Concat(f.tanks, f.orders) {
+	for _, o := range slices.Concat(f.heaters, f.dispatches) {
 		r.Add(0, o.lists[0], o.power, true)
 	}
 
@@ -55,13 +55,13 @@ func besideOthers(
 
 // fuseHeadroom returns the headroom under a main fuse from an instant on.
 func fuseHeadroom(fuse flex.Watts, from time.Time) *assetHeadroom {
-	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{
+	k := orderCaps(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{
 		Power: &fuse,
 	}}})
 	r := &assetHeadroom{
-		Profile: headroom.New(from, k.caps),
-		capped:  k,
-		fuse:    true,
+		Profile:     headroom.New(from, k.caps),
+		orderedCaps: k,
+		fuse:        true,
 	}
 
 	r.LimitNow()
@@ -69,30 +69,31 @@ func fuseHeadroom(fuse flex.Watts, from time.Time) *assetHeadroom {
 	return r
 }
 
-// draws is what a load may draw: at every instant the most of some lists of steps.
-type draws struct {
-	lists [][]flex.Step
-	power flex.Watts
-	free  bool // after the end of a list it may draw its power
+// loadBound is the most that a load may draw: at every instant, the greatest limit of any of
+// its lists of steps, up to its power.
+type loadBound struct {
+	lists     [][]flex.Step
+	power     flex.Watts
+	openEnded bool // after the end of each list it may draw its full power
 
-	wired   flex.Wiring  // the phases that it is on
-	asset   flex.AssetID // of a car that is not planned; else zero
-	battery bool         // the load is the batteries of the site
-	base    bool         // the load is the home itself
-	waits   bool         // the load can be moved to another time: a planned car, a battery
-	asked   bool         // the load is what a heater would draw if it could
-	asks    []flex.Step  // of a heater: what it would draw in addition
-	pending bool         // of a heater: its client may not have accepted its newest plan
+	wiring    flex.Wiring  // the phases that it is on
+	asset     flex.AssetID // of a car that is not planned; else zero
+	isBattery bool         // the load is the batteries of the site
+	isHome    bool         // the load is the home itself
+	movable   bool         // the load can be moved to another time: a planned car, a battery
+	isRequest bool         // the load is what a heater requests in addition to its plan
+	requests  []flex.Step  // of a heater: what it requests in addition to its plan
+	pending   bool         // of a heater: its client may not have accepted its newest plan
 }
 
 // powerAt returns the most that the load may draw at an instant.
-func (d *draws) powerAt(t time.Time) flex.Watts {
+func (d *loadBound) powerAt(t time.Time) flex.Watts {
 	var w flex.Watts
 	for _, steps := range d.lists {
 		i := slices.IndexFunc(steps, func(s flex.Step) bool {
 			return t.Before(s.To)
 		})
-		if i < 0 && d.free {
+		if i < 0 && d.openEnded {
 			return d.power
 		}
 
@@ -104,8 +105,8 @@ func (d *draws) powerAt(t time.Time) flex.Watts {
 	return w
 }
 
-// mostIn returns the most that the load may draw at any instant of a span.
-func (d *draws) mostIn(span flex.Span) flex.Watts {
+// maxIn returns the most that the load may draw at any instant of a span.
+func (d *loadBound) maxIn(span flex.Span) flex.Watts {
 	var w flex.Watts
 	for _, steps := range d.lists {
 		for _, s := range steps {
@@ -118,29 +119,29 @@ func (d *draws) mostIn(span flex.Span) flex.Watts {
 	return w
 }
 
-// mayDraw returns what a car's charger may draw, whichever of its schedules it follows.
-func (c *siteCar) mayDraw() draws {
-	return draws{
-		lists: c.sent,
-		power: c.from.Power,
-		wired: c.wiring(),
-		free:  true,
+// possibleDraw returns what a car's charger may draw, whichever of its schedules it follows.
+func (c *siteCar) possibleDraw() loadBound {
+	return loadBound{
+		lists:     c.possibleSteps,
+		power:     c.from.Power,
+		wiring:    c.wiring(),
+		openEnded: true,
 	}
 }
 
-// willDraw returns what a car that is planned draws until its end, and afterwards if that is
-// known.
-func (c *siteCar) willDraw() draws {
-	return draws{
-		lists: [][]flex.Step{slices.Concat(c.stepsForNow, c.stepsAfterEnd)},
-		power: c.from.Power,
-		wired: c.wiring(),
+// plannedDraw returns what a car that is planned draws until its end, and afterwards if that
+// is known.
+func (c *siteCar) plannedDraw() loadBound {
+	return loadBound{
+		lists:  [][]flex.Step{slices.Concat(c.stepsForNow, c.stepsAfterEnd)},
+		power:  c.from.Power,
+		wiring: c.wiring(),
 	}
 }
 
-// cuts returns the instants in a span at which a load changes, with the beginning and the end
-// of the span.
-func (f *behindFuse) cuts(span flex.Span) []time.Time {
+// changeTimes returns the instants in a span at which a load changes, and the two ends of the
+// span.
+func (f *sitePlan) changeTimes(span flex.Span) []time.Time {
 	cuts := []time.Time{span.From, span.To}
 	add := func(steps []flex.Step) {
 		for _, s := range steps {
@@ -158,7 +159,7 @@ func (f *behindFuse) cuts(span flex.Span) []time.Time {
 		add(car.finalSteps)
 		add(car.stepsForNow)
 		add(car.stepsAfterEnd)
-		for _, steps := range car.sent {
+		for _, steps := range car.possibleSteps {
 			add(steps)
 		}
 	}
@@ -171,18 +172,19 @@ func (f *behindFuse) cuts(span flex.Span) []time.Time {
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
-// stepped returns a function of time as steps, one between two cuts of a span. A power below
-// least becomes zero.
-func (f *behindFuse) stepped(
+// sampleSteps samples a function of time as steps between the instants at which a load
+// changes. A power below least becomes zero.
+func (f *sitePlan) sampleSteps(
 	span flex.Span,
 	least flex.Watts,
 	at func(time.Time) flex.Watts,
 ) []flex.Step {
-	return steppedAt(f.cuts(span), least, at)
+	return sampleStepsAt(f.changeTimes(span), least, at)
 }
 
-// steppedAt is stepped for given cuts.
-func steppedAt(
+// sampleStepsAt samples a function of time as steps between given instants. A power below
+// least becomes zero.
+func sampleStepsAt(
 	cuts []time.Time,
 	least flex.Watts,
 	at func(time.Time) flex.Watts,
@@ -194,7 +196,7 @@ func steppedAt(
 			w = 0
 		}
 
-		steps = joined(steps, flex.Step{
+		steps = appendStep(steps, flex.Step{
 			Span:  flex.Span{From: cuts[i-1], To: cuts[i]},
 			Limit: w,
 		})
@@ -203,26 +205,27 @@ func steppedAt(
 	return steps
 }
 
-// left returns what all others leave to a car in a span, whichever of their schedules they
+// safeHeadroom returns a car's headroom in a span whichever of their schedules the others
 // follow.
-func (f *behindFuse) left(car *siteCar, span flex.Span) []flex.Step {
-	return f.stepped(span, car.least(), func(t time.Time) flex.Watts {
-		return f.leftAt(car, t)
+func (f *sitePlan) safeHeadroom(car *siteCar, span flex.Span) []flex.Step {
+	return f.sampleSteps(span, car.least(), func(t time.Time) flex.Watts {
+		return f.safeHeadroomAt(car, t)
 	})
 }
 
-// leftAt is left at one instant.
-func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
+// safeHeadroomAt is a car's headroom at an instant whichever of their schedules the others
+// follow.
+func (f *sitePlan) safeHeadroomAt(car *siteCar, t time.Time) flex.Watts {
 	l := f.load()
 	l.addAll(f.others, t)
 	for _, other := range f.cars {
 		if other != car {
-			may, will := other.mayDraw(), other.willDraw()
+			may, will := other.possibleDraw(), other.plannedDraw()
 			l.add(max(may.powerAt(t), will.powerAt(t)), other.wiring())
 		}
 	}
 
-	return l.left(f.limit(), car.wiring())
+	return l.headroom(f.limit(), car.wiring())
 }
 
 // staysWithin reports whether the steps of a car stay within consecutive limits.
@@ -242,15 +245,15 @@ func staysWithin(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
 // has no step it limits nothing.
 func lesserLimits(a, b []flex.Step, span flex.Span) []flex.Step {
 	var out []flex.Step
-	f := behindFuse{others: []draws{
+	f := sitePlan{others: []loadBound{
 		{lists: [][]flex.Step{a}},
 		{lists: [][]flex.Step{b}},
 	}}
 
-	cuts := f.cuts(span)
+	cuts := f.changeTimes(span)
 	for i := 1; i < len(cuts); i++ {
 		w := min(limitAt(a, cuts[i-1]), limitAt(b, cuts[i-1]))
-		out = joined(out, flex.Step{
+		out = appendStep(out, flex.Step{
 			Span:  flex.Span{From: cuts[i-1], To: cuts[i]},
 			Limit: w,
 		})
@@ -270,9 +273,9 @@ func limitAt(limits []flex.Step, t time.Time) flex.Watts {
 	return flex.Unbounded
 }
 
-// joined appends a step, or extends the last one if that ends where the step begins and has
+// appendStep appends a step, or extends the last one if it ends where the step begins and has
 // the same limit.
-func joined(steps []flex.Step, s flex.Step) []flex.Step {
+func appendStep(steps []flex.Step, s flex.Step) []flex.Step {
 	n := len(steps)
 	if n > 0 && steps[n-1].Limit == s.Limit && steps[n-1].To.Equal(s.From) {
 		steps[n-1].To = s.To

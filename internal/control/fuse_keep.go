@@ -41,17 +41,17 @@ func (s *Service) fitToFuses(
 		at[ids[i]] = i
 	}
 
-	sites, err := fusedSites(ctx, tx, ids...)
+	sites, err := limitedSites(ctx, tx, ids...)
 	for i := 0; i < len(sites) && err == nil; i++ {
-		var f *behindFuse
+		var f *sitePlan
 		f, err = k.lock(ctx, tx, sites[i], at)
 		if f == nil {
 			continue
 		}
 
 		f.prices = ps
-		sent := f.fitAll(next, k.bindings, at)
-		k.refused = append(k.refused, s.checkFuse(ctx, f, sent)...)
+		outgoing := f.fitAll(next, k.bindings, at)
+		k.refused = append(k.refused, s.checkFuse(ctx, f, outgoing)...)
 		if len(sites[i].Batteries) > 0 {
 			k.batteries = append(k.batteries, sites[i].ID)
 		}
@@ -60,15 +60,15 @@ func (s *Service) fitToFuses(
 	return k, err
 }
 
-// lock is lockFused; it returns nil for a site where a record cannot be read, whose cars are
-// then left as they are.
+// lock locks and reads a site. If one of its records cannot be read, it returns nil, and the
+// site's cars are left as they are.
 func (k *fuseResult) lock(
 	ctx context.Context,
 	tx *store.Tx,
 	s store.FusedSite,
 	at map[flex.AssetID]int,
-) (*behindFuse, error) {
-	f, err := lockFused(ctx, tx, s)
+) (*sitePlan, error) {
+	f, err := lockSitePlan(ctx, tx, s)
 	if errors.Is(err, store.ErrUnreadable) {
 		return nil, k.skip(ctx, tx, s.ID, at, err)
 	}
@@ -117,17 +117,16 @@ func (k *fuseResult) dropSkipped(next []store.Replacement) []store.Replacement {
 	return rest
 }
 
-// follow does what is left to do after the schedules were committed: it marks the cars that
-// were skipped, marks the refused ones to be planned again after MarketInterval, and plans the
-// batteries of the sites around their cars' new schedules. The headroom under caps is read
-// once for all.
+// follow does what remains after the schedules were committed: it marks the skipped cars to be
+// planned at once and the refused ones after MarketInterval, and plans the batteries of the
+// sites around their cars' new schedules. The headroom under caps is read once for all sites.
 func (k *fuseResult) follow(ctx context.Context, tx *store.Tx, d *Service) error {
 	err := tx.MarkDue(ctx, k.unread...)
 	if err == nil {
 		err = tx.MarkAt(ctx, tx.Now().Add(MarketInterval), k.refused...)
 	}
 
-	var caps capsKept
+	var caps headroomCache
 	for i := 0; i < len(k.batteries) && err == nil; i++ {
 		err = d.replanBatteries(ctx, tx, k.batteries[i], &caps)
 	}
@@ -137,54 +136,54 @@ func (k *fuseResult) follow(ctx context.Context, tx *store.Tx, d *Service) error
 
 // fitAll is fitSchedule for all cars of a site that get a new schedule; at has their index in
 // next. It returns these schedules by asset.
-func (f *behindFuse) fitAll(
+func (f *sitePlan) fitAll(
 	next []store.Replacement,
 	bindings []*store.Binding,
 	at map[flex.AssetID]int,
 ) map[flex.AssetID]*store.Schedule {
-	sent := map[flex.AssetID]*store.Schedule{}
+	outgoing := map[flex.AssetID]*store.Schedule{}
 	for _, car := range f.cars {
 		if i, ok := at[car.Current.AssetID]; ok {
 			bindings[i] = f.fitSchedule(car, &next[i].Next)
-			sent[car.Current.AssetID] = &next[i].Next
+			outgoing[car.Current.AssetID] = &next[i].Next
 		}
 	}
 
-	return sent
+	return outgoing
 }
 
-// lockFused is readFused for a site that is locked for planning until the transaction ends.
-func lockFused(
+// lockSitePlan locks a site for planning until the transaction ends, and reads it.
+func lockSitePlan(
 	ctx context.Context,
 	tx *store.Tx,
 	s store.FusedSite,
-) (*behindFuse, error) {
+) (*sitePlan, error) {
 	if err := tx.LockSite(ctx, s.ID); err != nil {
 		return nil, fmt.Errorf("lock the site: %w", err)
 	}
-	return readFused(ctx, tx, s)
+	return readSitePlan(ctx, tx, s)
 }
 
 // fitSchedule fits a schedule that a car is about to be sent to the headroom that the others
 // leave, and adds the power after its end. It returns the effect of the fuse; nil for none.
-func (f *behindFuse) fitSchedule(
+func (f *sitePlan) fitSchedule(
 	car *siteCar,
 	s *store.Schedule,
 ) *store.Binding {
-	limitByRate(&s.From, true)
-	raiseToLeast(&s.From)
-	wired := car.wiring()
+	limitToLearned(&s.From, true)
+	raiseToMinPower(&s.From)
+	wiring := car.wiring()
 	car.from = s.From
-	car.from.Phases, car.from.Phase = wired.Phases, wired.Phase
+	car.from.Phases, car.from.Phase = wiring.Phases, wiring.Phase
 	car.pastReadyBy = false // after its ready-by the car may have a new one
 	end := car.end(f.from)
 	car.pastReadyBy = !end.After(f.from)
-	f.lasts(end)
+	f.extendTo(end)
 	car.stepsForNow = stepsWithin(s.Steps, flex.Span{From: f.from, To: end})
 	b := f.replanWithin(car)
 
 	if b != nil || !s.End().After(end) {
-		f.finish(car)
+		f.setStepsAfterEnd(car)
 		if b == nil {
 			b = &store.Binding{Limits: lesserLimits(nil, nil, flex.Span{From: f.from, To: end})}
 		}
@@ -200,9 +199,9 @@ func (f *behindFuse) fitSchedule(
 
 // replanWithin plans a car again in the headroom that the others leave, if what it is about to
 // be sent does not fit. It returns the effect of the fuse; nil for none.
-func (f *behindFuse) replanWithin(car *siteCar) *store.Binding {
+func (f *sitePlan) replanWithin(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
-	limits := f.left(car, span)
+	limits := f.safeHeadroom(car, span)
 	fit := car.exact() && staysWithin(car.stepsForNow, car.from.Power, limits)
 	if car.pastReadyBy || fit {
 		return nil
@@ -234,12 +233,12 @@ func (c *siteCar) exact() bool {
 // MarketInterval.
 func (s *Service) checkFuse(
 	ctx context.Context,
-	f *behindFuse,
-	sent map[flex.AssetID]*store.Schedule,
+	f *sitePlan,
+	outgoing map[flex.AssetID]*store.Schedule,
 ) []flex.AssetID {
 	devices := f.devices()
 	for i, car := range f.cars {
-		if next := sent[car.Current.AssetID]; next != nil {
+		if next := outgoing[car.Current.AssetID]; next != nil {
 			devices[i].Next = next.Steps
 		}
 	}
@@ -253,7 +252,7 @@ func (s *Service) checkFuse(
 
 	var refused []flex.AssetID
 	for i, car := range f.cars {
-		if next := sent[car.Current.AssetID]; next != nil {
+		if next := outgoing[car.Current.AssetID]; next != nil {
 			next.Steps = devices[i].Next
 			next.From.Origins = withoutRefused(next.From.Origins) + " " + store.PlanRefused
 			refused = append(refused, car.Current.AssetID)

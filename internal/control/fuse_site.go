@@ -14,11 +14,11 @@ import (
 	"flexd/internal/store"
 )
 
-// fusedSites reads the sites of assets whose main fuse was set; without assets, all sites of
+// limitedSites reads the sites of assets whose main fuse was set; without assets, all sites of
 // the organisation at which something is plugged in. It leaves out sites whose fuse always
 // carries their only charger together with the home, so that a fleet of such sites is not read
 // site by site.
-func fusedSites(
+func limitedSites(
 	ctx context.Context,
 	tx *store.Tx,
 	assets ...flex.AssetID,
@@ -28,19 +28,19 @@ func fusedSites(
 		return nil, err
 	}
 
-	carried, err := carriedSites(ctx, tx, sites)
+	carried, err := unlimitedSites(ctx, tx, sites)
 
 	return slices.DeleteFunc(sites, func(s store.FusedSite) bool { return carried[s.ID] }), err
 }
 
-// carriedSites returns the sites whose main fuse carries their only charger together with the
-// home's own load, as that was learned today.
-func carriedSites(
+// unlimitedSites returns the sites whose main fuse carries their only charger together with
+// the home's own load, as it was learned today. Their cars need not be planned as a site.
+func unlimitedSites(
 	ctx context.Context,
 	tx *store.Tx,
 	sites []store.FusedSite,
 ) (map[flex.SiteID]bool, error) {
-	alone := carriedWithoutHome(sites)
+	alone := unlimitedWithoutHome(sites)
 	if len(alone) == 0 {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func carriedSites(
 	for i := range sites {
 		s := &sites[i]
 		if len(metered[s.ID]) == 0 || len(steady[s.ID]) == 0 {
-			carried[s.ID] = fuseCarries(s, 0)
+			carried[s.ID] = fuseSuffices(s, 0)
 			continue
 		}
 
@@ -73,18 +73,18 @@ func carriedSites(
 			nil,
 			metered[s.ID],
 		)
-		carried[s.ID] = fresh && fuseCarries(s, base.most())
+		carried[s.ID] = fresh && fuseSuffices(s, base.max())
 	}
 
 	return carried, err
 }
 
-// carriedWithoutHome returns the sites whose main fuse carries their only charger if the home
-// itself draws nothing.
-func carriedWithoutHome(sites []store.FusedSite) []flex.SiteID {
+// unlimitedWithoutHome returns the sites whose main fuse carries their only charger if the
+// home itself draws nothing.
+func unlimitedWithoutHome(sites []store.FusedSite) []flex.SiteID {
 	var alone []flex.SiteID
 	for i := range sites {
-		if fuseCarries(&sites[i], 0) {
+		if fuseSuffices(&sites[i], 0) {
 			alone = append(alone, sites[i].ID)
 		}
 	}
@@ -92,9 +92,9 @@ func carriedWithoutHome(sites []store.FusedSite) []flex.SiteID {
 	return alone
 }
 
-// fuseCarries reports whether a site's main fuse carries its only charger together with the
+// fuseSuffices reports whether a site's main fuse carries its only charger together with the
 // home itself, which draws at most base.
-func fuseCarries(s *store.FusedSite, base flex.Watts) bool {
+func fuseSuffices(s *store.FusedSite, base flex.Watts) bool {
 	several := s.Chargers > 1 || len(s.Batteries) > 0
 	if several || s.Heats {
 		return false
@@ -104,36 +104,36 @@ func fuseCarries(s *store.FusedSite, base flex.Watts) bool {
 	sum.add(base, flex.Wiring{})
 	sum.addLoad(&s.Last)
 
-	return sum.most() <= s.Fuse
+	return sum.max() <= s.Fuse
 }
 
-// fusedAround reads the site of a car that is planned on its own: every other car follows its
-// schedule in force. It is nil if the main fuse cannot limit the cars.
-func fusedAround(
+// siteAround reads the site of a car that is planned on its own, while the other cars follow
+// their schedules in force. It is nil if the main fuse cannot limit the cars.
+func siteAround(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
-) (*behindFuse, error) {
+) (*sitePlan, error) {
 	if c.Fuse == 0 {
 		return nil, nil
 	}
 
-	sites, err := fusedSites(ctx, tx, c.Asset.ID)
+	sites, err := limitedSites(ctx, tx, c.Asset.ID)
 	if err != nil || len(sites) == 0 {
 		return nil, err
 	}
 
-	return readFused(ctx, tx, sites[0], *ownLoad(c))
+	return readSitePlan(ctx, tx, sites[0], *ownLoad(c))
 }
 
-// readFused reads a site with a main fuse by its schedules in force, and as if some loads were
-// plugged in too. It is nil if the fuse cannot limit the cars.
-func readFused(
+// readSitePlan reads a site with a main fuse and its schedules in force, as if some more loads
+// were plugged in too. It is nil if the fuse cannot limit the cars.
+func readSitePlan(
 	ctx context.Context,
 	tx *store.Tx,
 	s store.FusedSite,
 	more ...store.Load,
-) (*behindFuse, error) {
+) (*sitePlan, error) {
 	loads, err := tx.SiteLoads(ctx, s.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read what is plugged in at the site: %w", err)
@@ -152,15 +152,15 @@ func readFused(
 		}
 	}
 
-	return fusedAs(ctx, tx, s, loads, found)
+	return newSitePlan(ctx, tx, s, loads, found)
 }
 
-// fusedOf reads the sites of assets whose main fuse can limit them, by their cars.
-func fusedOf(
+// fusedSitesOf reads the sites of assets whose main fuse can limit their cars, by car.
+func fusedSitesOf(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.ScheduledAsset,
-) (map[flex.AssetID]*behindFuse, error) {
+) (map[flex.AssetID]*sitePlan, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -170,11 +170,11 @@ func fusedOf(
 		ids[i] = found[i].Current.AssetID
 	}
 
-	by := map[flex.AssetID]*behindFuse{}
-	sites, err := fusedSites(ctx, tx, ids...)
+	by := map[flex.AssetID]*sitePlan{}
+	sites, err := limitedSites(ctx, tx, ids...)
 	for i := 0; i < len(sites) && err == nil; i++ {
-		var f *behindFuse
-		f, err = readFused(ctx, tx, sites[i])
+		var f *sitePlan
+		f, err = readSitePlan(ctx, tx, sites[i])
 		if errors.Is(err, store.ErrUnreadable) { // of another car of the site: the others are compared without it
 			err = nil
 			continue
@@ -191,33 +191,33 @@ func fusedOf(
 	return by, err
 }
 
-// fusedAs returns a site with a main fuse, from its loads and schedules. It is nil if the fuse
-// cannot limit the cars.
-func fusedAs(
+// newSitePlan returns a site with a main fuse, from its loads and schedules. It is nil if the
+// fuse cannot limit the cars.
+func newSitePlan(
 	ctx context.Context,
 	tx *store.Tx,
 	s store.FusedSite,
 	loads []store.Load,
 	found []store.ScheduledAsset,
-) (*behindFuse, error) {
-	f := &behindFuse{
-		fuse:   s.Fuse,
-		phases: s.Phases,
-		now:    tx.Now(),
-		from:   tx.Now().Truncate(time.Second),
-		again:  map[time.Time][]flex.AssetID{},
+) (*sitePlan, error) {
+	f := &sitePlan{
+		fuse:        s.Fuse,
+		phases:      s.Phases,
+		now:         tx.Now(),
+		from:        tx.Now().Truncate(time.Second),
+		replanTimes: map[time.Time][]flex.AssetID{},
 	}
 
 	if err := f.readSite(ctx, tx, &s); err != nil {
 		return nil, err
 	}
 
-	charging, err := f.busyAt(ctx, tx, s.Batteries)
+	charging, err := f.batteryLoad(ctx, tx, s.Batteries)
 	if err != nil {
 		return nil, err
 	}
 
-	f.tight = f.binds(loads, charging)
+	f.tight = f.canExceedFuse(loads, charging)
 	if !f.tight {
 		return nil, nil
 	}
@@ -225,7 +225,7 @@ func fusedAs(
 	f.keepCurrent(loads, found)
 	f.others = append(f.others, charging)
 
-	if err := f.readSent(ctx, tx); err != nil {
+	if err := f.readPossibleSteps(ctx, tx); err != nil {
 		return nil, err
 	}
 
@@ -234,7 +234,7 @@ func fusedAs(
 
 // readSite reads what the home itself and its heaters draw, and the dispatches of batteries
 // that are not planned.
-func (f *behindFuse) readSite(
+func (f *sitePlan) readSite(
 	ctx context.Context,
 	tx *store.Tx,
 	s *store.FusedSite,
@@ -245,29 +245,29 @@ func (f *behindFuse) readSite(
 		return err
 	}
 
-	f.tanks, err = tanksAt(ctx, tx, s.ID, flex.AssetID{})
+	f.heaters, err = heatersAt(ctx, tx, s.ID, flex.AssetID{})
 	if err != nil {
 		return err
 	}
 
-	f.orders, err = ordersUnplanned(ctx, tx, s.Batteries)
+	f.dispatches, err = unplannedDispatches(ctx, tx, s.Batteries)
 
 	return err
 }
 
-// busyAt returns the power with which the batteries of a site may charge, in committed
-// half-hours and by dispatches.
-func (f *behindFuse) busyAt(
+// batteryLoad returns the power with which the batteries of a site may charge: in half-hours
+// that are committed, and by dispatches.
+func (f *sitePlan) batteryLoad(
 	ctx context.Context,
 	tx *store.Tx,
 	batteries []flex.AssetID,
-) (draws, error) {
-	d := draws{battery: true}
+) (loadBound, error) {
+	d := loadBound{isBattery: true}
 	var steps []flex.Step
 	var read int
 	for _, id := range batteries {
 		b, err := tx.Battery(ctx, id)
-		if errors.Is(err, store.ErrUnreadable) { // ordersUnplanned counts it
+		if errors.Is(err, store.ErrUnreadable) { // unplannedDispatches counts it
 			continue
 		}
 		if err != nil {
@@ -284,13 +284,13 @@ func (f *behindFuse) busyAt(
 		steps = append(steps, charges...)
 	}
 
-	d.lists = [][]flex.Step{eachOnce(steps, d.power)}
+	d.lists = [][]flex.Step{distinctHalfHours(steps, d.power)}
 
 	return d, nil
 }
 
-// eachOnce returns half-hours in order, without duplicates, with one limit.
-func eachOnce(steps []flex.Step, limit flex.Watts) []flex.Step {
+// distinctHalfHours returns half-hours in order, without duplicates, with one limit.
+func distinctHalfHours(steps []flex.Step, limit flex.Watts) []flex.Step {
 	steps = slices.Clone(steps)
 	slices.SortFunc(steps, func(a, b flex.Step) int {
 		return a.From.Compare(b.From)
@@ -316,13 +316,13 @@ func batteryMayCharge(
 	now := flex.PeriodAt(tx.Now())
 	ahead := periodsTo(now, lastPlanned(tx).End())
 	var steps []flex.Step
-	if isPlanned(b) { // the dispatches of others are in ordersUnplanned
-		asked, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
+	if isPlanned(b) { // the dispatches of others are in unplannedDispatches
+		requested, err := dispatchesOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
 		if err != nil {
 			return nil, err
 		}
 
-		steps, _ = stepsOf(asked, ahead, b.Power())
+		steps, _ = stepsOf(requested, ahead, b.Power())
 	}
 
 	for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
@@ -334,26 +334,26 @@ func batteryMayCharge(
 	return steps, nil
 }
 
-// binds reports whether the loads can together draw more than the fuse carries, beside heaters
-// and some batteries.
-func (f *behindFuse) binds(
+// canExceedFuse reports whether the loads can together draw more than the fuse carries, beside
+// heaters and some batteries.
+func (f *sitePlan) canExceedFuse(
 	loads []store.Load,
-	batteries draws,
+	batteries loadBound,
 ) bool {
 	sum := f.load()
-	sum.add(f.base.most(), flex.Wiring{})
-	sum.add(batteries.power, batteries.wired)
-	sum.addMost(f.tanks)
-	sum.addMost(f.orders)
+	sum.add(f.base.max(), flex.Wiring{})
+	sum.add(batteries.power, batteries.wiring)
+	sum.addMax(f.heaters)
+	sum.addMax(f.dispatches)
 	for i := range loads {
 		sum.addLoad(&loads[i])
 	}
 
-	return sum.most() > f.fuse
+	return sum.max() > f.fuse
 }
 
-// keepCurrent has every car of a site do what its schedule in force says.
-func (f *behindFuse) keepCurrent(loads []store.Load, found []store.ScheduledAsset) {
+// keepCurrent sets every car's steps to those of its schedule in force.
+func (f *sitePlan) keepCurrent(loads []store.Load, found []store.ScheduledAsset) {
 	planned := map[flex.AssetID]bool{}
 	for i := range found {
 		planned[found[i].Current.AssetID] = true
@@ -363,19 +363,19 @@ func (f *behindFuse) keepCurrent(loads []store.Load, found []store.ScheduledAsse
 		}}
 
 		car.pastReadyBy = !car.end(f.from).After(f.from)
-		car.keep(f.from)
+		car.keepSchedule(f.from)
 		car.stepsForNow = car.finalSteps
 		f.cars = append(f.cars, car)
 	}
 
-	f.drawBeside(loads, planned)
+	f.addLoads(loads, planned)
 	slices.SortFunc(f.cars, func(a, b *siteCar) int {
 		return bytes.Compare(a.Current.AssetID[:], b.Current.AssetID[:])
 	})
 }
 
-// carNamed returns a car of the site by its asset; nil if it has no schedule.
-func (f *behindFuse) carNamed(id flex.AssetID) *siteCar {
+// carByAsset returns the car of an asset; nil if that has no schedule.
+func (f *sitePlan) carByAsset(id flex.AssetID) *siteCar {
 	i := slices.IndexFunc(f.cars, func(car *siteCar) bool {
 		return car.Current.AssetID == id
 	})
@@ -386,20 +386,21 @@ func (f *behindFuse) carNamed(id flex.AssetID) *siteCar {
 	return f.cars[i]
 }
 
-// joined returns the car that is planned on its own, with the inputs of its plan. A car
-// without a schedule was counted at full power among the others; it becomes a car of the site.
-func (f *behindFuse) joined(c *store.PlanningState, e store.PlanInputs) *siteCar {
+// addPlannedCar returns the car of the site that is planned on its own, with the inputs of its
+// plan. A car without a schedule was counted at full power among the other loads; it is
+// removed from these.
+func (f *sitePlan) addPlannedCar(c *store.PlanningState, e store.PlanInputs) *siteCar {
 	if f == nil {
 		return nil
 	}
 
-	car := f.carNamed(c.Asset.ID)
+	car := f.carByAsset(c.Asset.ID)
 	if car == nil {
 		p := &store.ScheduledAsset{Session: c.Session.ID}
 		p.Current.AssetID = c.Asset.ID
 		car = &siteCar{member: member{ScheduledAsset: p}}
 		f.cars = append(f.cars, car)
-		f.others = slices.DeleteFunc(f.others, func(o draws) bool {
+		f.others = slices.DeleteFunc(f.others, func(o loadBound) bool {
 			return o.asset == c.Asset.ID
 		})
 	}
@@ -407,14 +408,14 @@ func (f *behindFuse) joined(c *store.PlanningState, e store.PlanInputs) *siteCar
 	car.ScheduledAsset.ProfilePhases = e.ProfilePhases
 	car.from, car.pastReadyBy = e, false // after its ready-by the car may have a new one
 	car.pastReadyBy = !car.end(f.from).After(f.from)
-	f.lasts(car.end(f.from))
+	f.extendTo(car.end(f.from))
 
 	return car
 }
 
-// breaks reports whether a car's schedule in force exceeds what the others leave it, or was
-// made without the fuse.
-func (f *behindFuse) breaks(car *siteCar) bool {
+// exceedsFuse reports whether a car's schedule in force exceeds what the others leave it, or
+// was made without the fuse.
+func (f *sitePlan) exceedsFuse(car *siteCar) bool {
 	if car.Current.Generation == 0 {
 		return false
 	}
@@ -427,22 +428,22 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 	return !staysWithin(
 		stepsWithin(car.Current.Steps, span),
 		car.from.Power,
-		f.left(car, span),
+		f.safeHeadroom(car, span),
 	)
 }
 
-// replaces reports whether the schedule in force must be replaced even if the new one saves
+// mustReplace reports whether the schedule in force must be replaced even if the new one saves
 // nothing: it exceeds the fuse, or was made for a fuse that no longer limits the car.
-func (f *behindFuse) replaces(car *siteCar, c *store.PlanningState) bool {
+func (f *sitePlan) mustReplace(car *siteCar, c *store.PlanningState) bool {
 	if f == nil {
 		return c.Current.HasTail()
 	}
-	return f.breaks(car)
+	return f.exceedsFuse(car)
 }
 
 // fitToFuse changes a car's plan so that it fits the fuse whichever of their schedules the
 // other cars follow, and adds the times in which the fuse limited it to the binding.
-func (f *behindFuse) fitToFuse(
+func (f *sitePlan) fitToFuse(
 	car *siteCar,
 	p *charge.Problem,
 	plan *charge.Plan,
@@ -455,11 +456,11 @@ func (f *behindFuse) fitToFuse(
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	free := plan.Steps
 	var limited bool
-	car.finalSteps, limited = f.fitWithin(p, plan, span, f.stepped(span, car.least(), func(t time.Time) flex.Watts {
-		return f.openAt(car, t)
+	car.finalSteps, limited = f.fitWithin(p, plan, span, f.sampleSteps(span, car.least(), func(t time.Time) flex.Watts {
+		return f.finalHeadroomAt(car, t)
 	}))
 
-	_, limitedForNow := f.fitWithin(p, plan, span, f.left(car, span))
+	_, limitedForNow := f.fitWithin(p, plan, span, f.safeHeadroom(car, span))
 	car.stepsForNow = plan.Steps
 	if b == nil {
 		b = &store.Binding{}
@@ -473,31 +474,30 @@ func (f *behindFuse) fitToFuse(
 	return b
 }
 
-// fitWithin makes a plan fit some limits, and reports whether it had to be planned again for
-// that.
-func (f *behindFuse) fitWithin(
+// fitWithin makes a plan fit some limits, and reports whether it had to be planned again.
+func (f *sitePlan) fitWithin(
 	p *charge.Problem,
 	plan *charge.Plan,
 	span flex.Span,
 	limits []flex.Step,
-) (steps []flex.Step, remade bool) {
-	remade = !staysWithin(plan.Steps, p.Power, limits)
-	if remade {
+) (steps []flex.Step, replanned bool) {
+	replanned = !staysWithin(plan.Steps, p.Power, limits)
+	if replanned {
 		p.Limits = lesserLimits(p.Limits, limits, span)
 		*plan = charge.Solve(*p)
 	}
 
-	return plan.Steps, remade
+	return plan.Steps, replanned
 }
 
-// openAt returns what the others leave to a car at an instant once they have accepted their
-// new plans.
-func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
+// finalHeadroomAt returns what the others leave to a car at an instant once they have accepted
+// their new plans.
+func (f *sitePlan) finalHeadroomAt(car *siteCar, t time.Time) flex.Watts {
 	l := f.load()
 	l.addAll(f.others, t)
 	for _, other := range f.cars {
 		if other != car {
-			d := draws{
+			d := loadBound{
 				lists: [][]flex.Step{other.finalSteps},
 				power: other.from.Power,
 			}
@@ -506,12 +506,12 @@ func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
 		}
 	}
 
-	return l.left(f.limit(), car.wiring())
+	return l.headroom(f.limit(), car.wiring())
 }
 
-// bindingTimes returns the times in which a plan without the fuse draws more than the car may
-// behind it.
-func (f *behindFuse) bindingTimes(
+// bindingTimes returns the times in which the fuse limited a car: those in which its plan
+// without the fuse draws more than the fuse leaves it.
+func (f *sitePlan) bindingTimes(
 	car *siteCar,
 	free []flex.Step,
 	p *charge.Problem,
@@ -538,9 +538,9 @@ func (f *behindFuse) bindingTimes(
 	return caps
 }
 
-// ended returns what is sent to a car that is planned on its own: its plan, and the power that
-// it may draw after its end. The latter is added to its binding too.
-func (f *behindFuse) ended(
+// withStepsAfterEnd returns the steps that are sent to a car that is planned on its own: those
+// of its plan, and its power after its end, which is added to its binding too.
+func (f *sitePlan) withStepsAfterEnd(
 	car *siteCar,
 	steps []flex.Step,
 	b *store.Binding,
@@ -550,7 +550,7 @@ func (f *behindFuse) ended(
 	}
 
 	car.stepsForNow = steps
-	f.finish(car)
+	f.setStepsAfterEnd(car)
 	if b != nil {
 		b.Limits = append(b.Limits, car.stepsAfterEnd...)
 	}
@@ -558,10 +558,10 @@ func (f *behindFuse) ended(
 	return slices.Concat(steps, car.stepsAfterEnd)
 }
 
-// due returns when a fleet under caps is to be planned as one because of a car of the site
-// that was planned on its own: at once if the schedules of others were made without the fuse,
-// at the market's pace if the fuse limited the car; else zero.
-func (f *behindFuse) due(id flex.AssetID, b *store.Binding) time.Time {
+// fleetReplanTime returns when the fleet under caps is to be planned because a car of the site
+// was planned on its own: at once if schedules of the other cars were made without the fuse,
+// after MarketInterval if the fuse limited the car; else zero.
+func (f *sitePlan) fleetReplanTime(id flex.AssetID, b *store.Binding) time.Time {
 	if f == nil {
 		return time.Time{}
 	}

@@ -1,4 +1,4 @@
 package control
 
 // FusedSites is which sites are read one by one for their main fuse.
-var FusedSites = fusedSites
+var FusedSites = limitedSites

@@ -7,54 +7,56 @@ import (
 	"flexd/internal/flex"
 )
 
-// TurnTime is the length of a turn after ready-by, if a fuse cannot carry all cars at once. It
-// does not divide a day, so that no car has the same hours every day.
+// TurnTime is the length of a turn after ready-by, when a fuse cannot carry all cars at once.
+// A day is no multiple of it, so that no car has the same hours every day.
 const TurnTime = 5 * time.Hour
 
-// finish sets a car's power after its end: its part of what the unfinished cars leave, and
-// then of the fuse. Without it two cars without limits could exceed the fuse.
-func (f *behindFuse) finish(car *siteCar) {
-	f.finishBy(car, func(t time.Time) flex.Watts { return f.partsAt(t)[car] })
+// setStepsAfterEnd sets a car's power after its end: its share of what the unfinished cars
+// leave, and later of the whole fuse. Without it, two cars without limits could exceed the
+// fuse.
+func (f *sitePlan) setStepsAfterEnd(car *siteCar) {
+	f.setStepsAfterEndBy(car, func(t time.Time) flex.Watts { return f.sharesAt(t)[car] })
 }
 
-// finishAll is finish for all cars. Their parts at an instant are computed once, which is most
-// of the work if many cars take turns.
-func (f *behindFuse) finishAll() {
+// setAllStepsAfterEnd sets the power of all cars after their end. The shares at an instant are
+// computed once for all of them, as they are most of the work if many cars take turns.
+func (f *sitePlan) setAllStepsAfterEnd() {
 	known := map[int64]map[*siteCar]flex.Watts{}
 	for _, car := range f.cars {
-		f.finishBy(car, func(t time.Time) flex.Watts {
+		f.setStepsAfterEndBy(car, func(t time.Time) flex.Watts {
 			at := t.UnixNano()
 			if _, ok := known[at]; !ok {
-				known[at] = f.partsAt(t)
+				known[at] = f.sharesAt(t)
 			}
 			return known[at][car]
 		})
 	}
 }
 
-// finishBy is finish with the car's part given as a function of the instant.
-func (f *behindFuse) finishBy(car *siteCar, part func(time.Time) flex.Watts) {
+// setStepsAfterEndBy sets a car's power after its end from its share as a function of the
+// instant.
+func (f *sitePlan) setStepsAfterEndBy(car *siteCar, part func(time.Time) flex.Watts) {
 	if !f.tight {
 		return
 	}
 
 	span := flex.Span{
 		From: car.end(f.from),
-		To:   f.last.Add(TailTime),
+		To:   f.lastEnd.Add(TailTime),
 	}
 
-	cuts := slices.Concat(f.cuts(span), f.turns(span))
+	cuts := slices.Concat(f.changeTimes(span), f.turnTimes(span))
 	slices.SortFunc(cuts, time.Time.Compare)
 	cuts = slices.CompactFunc(cuts, time.Time.Equal)
 
-	car.stepsAfterEnd = steppedAt(cuts, car.least(), func(t time.Time) flex.Watts {
-		return min(part(t), f.leftAt(car, t))
+	car.stepsAfterEnd = sampleStepsAt(cuts, car.least(), func(t time.Time) flex.Watts {
+		return min(part(t), f.safeHeadroomAt(car, t))
 	})
 }
 
-// partsAt returns the parts of the cars that are done at an instant. A car that is not served
-// in this turn has none.
-func (f *behindFuse) partsAt(t time.Time) map[*siteCar]flex.Watts {
+// sharesAt returns the shares of the cars that are past their end at an instant. If the fuse
+// cannot carry them all, only as many as it carries have one, in the order of their turns.
+func (f *sitePlan) sharesAt(t time.Time) map[*siteCar]flex.Watts {
 	l := f.load()
 	l.addAll(f.others, t)
 
@@ -65,7 +67,7 @@ func (f *behindFuse) partsAt(t time.Time) map[*siteCar]flex.Watts {
 			continue
 		}
 
-		d := draws{
+		d := loadBound{
 			lists: [][]flex.Step{other.finalSteps},
 			power: other.from.Power,
 		}
@@ -73,24 +75,24 @@ func (f *behindFuse) partsAt(t time.Time) map[*siteCar]flex.Watts {
 		l.add(d.powerAt(t), other.wiring())
 	}
 
-	if parts := f.parts(l, done); parts != nil {
+	if parts := f.equalShares(l, done); parts != nil {
 		return parts
 	}
 
 	var served []*siteCar
-	for _, next := range f.inTurn(done, t) {
+	for _, next := range f.serviceOrder(done, t) {
 		with := append(slices.Clone(served), next)
-		if f.parts(l, with) != nil {
+		if f.equalShares(l, with) != nil {
 			served = with
 		}
 	}
 
-	return f.parts(l, served)
+	return f.equalShares(l, served)
 }
 
-// parts divides what a load leaves among cars: equal parts of each of their phases, and for
-// each car at least its least power. It is nil if the fuse does not carry that.
-func (f *behindFuse) parts(l phaseLoad, cars []*siteCar) map[*siteCar]flex.Watts {
+// equalShares divides what a load leaves of the fuse among cars: equal shares on each phase,
+// but for each car at least its least power. It is nil if the fuse cannot carry that.
+func (f *sitePlan) equalShares(l phaseLoad, cars []*siteCar) map[*siteCar]flex.Watts {
 	parts := map[*siteCar]flex.Watts{}
 	rest := slices.Clone(cars)
 
@@ -101,17 +103,17 @@ func (f *behindFuse) parts(l phaseLoad, cars []*siteCar) map[*siteCar]flex.Watts
 		}
 
 		i := slices.IndexFunc(rest, func(car *siteCar) bool {
-			return l.parted(f.fuse, &among, car.wiring()) < car.least()
+			return l.equalShare(f.fuse, &among, car.wiring()) < car.least()
 		})
 		if i < 0 {
 			for _, car := range rest {
-				parts[car] = l.parted(f.fuse, &among, car.wiring())
+				parts[car] = l.equalShare(f.fuse, &among, car.wiring())
 			}
 			return parts
 		}
 
 		short := rest[i]
-		if l.left(f.fuse, short.wiring()) < short.least() {
+		if l.headroom(f.fuse, short.wiring()) < short.least() {
 			return nil
 		}
 
@@ -121,13 +123,13 @@ func (f *behindFuse) parts(l phaseLoad, cars []*siteCar) map[*siteCar]flex.Watts
 	}
 }
 
-// inTurn returns cars that are done in the order in which the fuse serves them at an instant:
-// first those that still lack energy, then the others, beginning with another one in each
+// serviceOrder returns the order in which the fuse serves cars past their end at an instant:
+// first those that still have a shortfall, then the others, starting with another car in each
 // turn.
-func (f *behindFuse) inTurn(done []*siteCar, t time.Time) []*siteCar {
+func (f *sitePlan) serviceOrder(done []*siteCar, t time.Time) []*siteCar {
 	var first, rest []*siteCar
 	for _, car := range done {
-		if t.Before(car.caughtUp(f.from)) {
+		if t.Before(car.shortfallMetAt(f.from)) {
 			first = append(first, car)
 		} else {
 			rest = append(rest, car)
@@ -143,25 +145,25 @@ func (f *behindFuse) inTurn(done []*siteCar, t time.Time) []*siteCar {
 	return append(first, rest...)
 }
 
-// caughtUp returns when a car whose plan falls short has the rest, if it charges with its
-// least power from its end on. It is rounded up to half-hours, so that a small change of the
-// shortfall does not change the schedule.
-func (c *siteCar) caughtUp(from time.Time) time.Time {
+// shortfallMetAt returns when a car has charged the shortfall of its plan, if it charges with
+// its least power from its end on. It is rounded up to half-hours, so that a small change of
+// the shortfall does not change the schedule.
+func (c *siteCar) shortfallMetAt(from time.Time) time.Time {
 	perHalfHour := c.least().For(flex.HalfHour)
 	halfHours := (max(0, c.plan.Shortfall) + perHalfHour - 1) / perHalfHour
 
 	return c.end(from).Add(time.Duration(halfHours) * flex.HalfHour)
 }
 
-// turns returns the instants in a span at which the order of inTurn changes.
-func (f *behindFuse) turns(span flex.Span) []time.Time {
+// turnTimes returns the instants in a span at which the order of serviceOrder changes.
+func (f *sitePlan) turnTimes(span flex.Span) []time.Time {
 	var turns []time.Time
 	for t := span.From.Truncate(TurnTime).Add(TurnTime); t.Before(span.To); t = t.Add(TurnTime) {
 		turns = append(turns, t)
 	}
 
 	for _, car := range f.cars {
-		if t := car.caughtUp(f.from); span.Contains(t) {
+		if t := car.shortfallMetAt(f.from); span.Contains(t) {
 			turns = append(turns, t)
 		}
 	}

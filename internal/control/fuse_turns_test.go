@@ -28,15 +28,15 @@ func TestFinish_Parts(t *testing.T) {
 	}
 
 	for _, c := range cases {
-		f := &behindFuse{fuse: c.fuse, from: now, tight: true}
+		f := &sitePlan{fuse: c.fuse, from: now, tight: true}
 		for _, phases := range c.phases {
 			e := store.PlanInputs{Power: 11000, Phases: phases, ReadyBy: now.Add(time.Hour)}
 			f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: &store.ScheduledAsset{}, from: e}})
 		}
 
 		f.cars[len(f.cars)-1].plan.Shortfall = 4140
-		f.drawBeside(nil, nil)
-		f.finishAll()
+		f.addLoads(nil, nil)
+		f.setAllStepsAfterEnd()
 
 		if c.turns {
 			f.firstOfAll(t, c.want)
@@ -45,7 +45,7 @@ func TestFinish_Parts(t *testing.T) {
 		f.staysUnder(t, c.fuse)
 
 		for i, car := range f.cars {
-			got := limitAt(car.stepsAfterEnd, f.last.Add(time.Minute))
+			got := limitAt(car.stepsAfterEnd, f.lastEnd.Add(time.Minute))
 			if !c.turns && got != c.want[i] {
 				t.Errorf(
 					"%d W, phases %v: the car %d has %d W, not %d",
@@ -73,18 +73,18 @@ func TestFinish_Parts(t *testing.T) {
 // cars take turns in what the tank leaves, as a car can charge beside it. The battery reserves nothing: no car could charge beside both.
 func TestFinish_TurnsBesideLoads(t *testing.T) {
 	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
-	f := &behindFuse{fuse: 9200, from: now, tight: true}
+	f := &sitePlan{fuse: 9200, from: now, tight: true}
 	f.home = &siteHome{device: home.Battery{Power: 5000, Capacity: 10000}}
 	off := flex.Step{Span: flex.Span{From: now, To: now.Add(24 * time.Hour)}}
-	f.tanks = []draws{{lists: [][]flex.Step{{off}}, power: 3000, free: true}}
+	f.heaters = []loadBound{{lists: [][]flex.Step{{off}}, power: 3000, openEnded: true}}
 
 	for range 3 {
 		e := store.PlanInputs{Power: 11000, Phases: 3, ReadyBy: now.Add(time.Hour)}
 		f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: &store.ScheduledAsset{}, from: e}})
 	}
 
-	f.drawBeside(nil, nil)
-	f.finishAll()
+	f.addLoads(nil, nil)
+	f.setAllStepsAfterEnd()
 	f.staysUnder(t, 6200)
 
 	for i, car := range f.cars {
@@ -96,10 +96,10 @@ func TestFinish_TurnsBesideLoads(t *testing.T) {
 
 // firstOfAll fails unless the last car, which is short, is served first for as long as it takes to catch up with its least power, with the
 // power that is wanted.
-func (f *behindFuse) firstOfAll(t *testing.T, want []flex.Watts) {
+func (f *sitePlan) firstOfAll(t *testing.T, want []flex.Watts) {
 	t.Helper()
 	last := f.cars[len(f.cars)-1]
-	for at := f.last; at.Before(last.caughtUp(f.from)); at = at.Add(10 * time.Minute) {
+	for at := f.lastEnd; at.Before(last.shortfallMetAt(f.from)); at = at.Add(10 * time.Minute) {
 		if got := limitAt(last.stepsAfterEnd, at); got != want[len(want)-1] {
 			t.Errorf("%d W: the car that is short has %d W at %v", f.fuse, got, at)
 		}
@@ -107,9 +107,9 @@ func (f *behindFuse) firstOfAll(t *testing.T, want []flex.Watts) {
 }
 
 // staysUnder fails if the cars together pass the fuse.
-func (f *behindFuse) staysUnder(t *testing.T, fuse flex.Watts) {
+func (f *sitePlan) staysUnder(t *testing.T, fuse flex.Watts) {
 	t.Helper()
-	for at := f.last; at.Before(f.last.Add(TailTime)); at = at.Add(time.Minute) {
+	for at := f.lastEnd; at.Before(f.lastEnd.Add(TailTime)); at = at.Add(time.Minute) {
 		var sum flex.Watts
 		for _, car := range f.cars {
 			sum += limitAt(car.stepsAfterEnd, at)

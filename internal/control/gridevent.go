@@ -9,17 +9,17 @@ import (
 	"flexd/internal/store"
 )
 
-// GridEvent is a time in which a device of a home takes energy from the grid by its plan, or
-// gives it there.
+// GridEvent is a time in which a device of a home draws energy from the grid by its plan, or
+// exports it.
 type GridEvent struct {
 	flex.Span
 	Export    bool
-	ChangedAt time.Time // when the plan was made that says so
+	ChangedAt time.Time // when the plan was made
 }
 
-// NextGridEvent returns the event that is under way at a site, or else the next one, by the
-// plans in force of its cars and batteries; false if nothing is planned. Of two that begin
-// together it is the one that gives energy. A site that is not the organisation's is NotFound.
+// NextGridEvent returns the present event at a site, or else the next one, by the plans in
+// force of its cars and batteries; false if nothing is planned. Of two that begin together it
+// is the one that exports. A site of another organisation is NotFound.
 func (s *Service) NextGridEvent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -53,7 +53,7 @@ func (s *Service) NextGridEvent(
 	})
 
 	for i, e := range ahead {
-		if i == 0 || e.before(next) {
+		if i == 0 || e.precedes(next) {
 			next = e
 		}
 	}
@@ -61,15 +61,15 @@ func (s *Service) NextGridEvent(
 	return next, len(ahead) > 0, err
 }
 
-// before reports whether an event goes before another one.
-func (e GridEvent) before(other GridEvent) bool {
+// precedes reports whether an event precedes another one.
+func (e GridEvent) precedes(other GridEvent) bool {
 	if !e.From.Equal(other.From) {
 		return e.From.Before(other.From)
 	}
 	return e.Export && !other.Export
 }
 
-// gridEvents are what an asset's plan says, none for one without a plan.
+// gridEvents returns the events of an asset's plan; none without a plan.
 func gridEvents(
 	ctx context.Context,
 	tx *store.Tx,
@@ -107,14 +107,15 @@ func carEvents(
 	return events, err
 }
 
-// batteryEvents looks a day back as well, so that what continues keeps its beginning. Where an
-// operator's dispatch has the place of the plan, it is what the dispatch asks for.
+// batteryEvents returns the events of a battery's plan. It includes the last day, so that a
+// present event has its beginning. Where an operator's dispatch replaces the plan, the event
+// is that of the dispatch.
 func batteryEvents(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 ) ([]GridEvent, error) {
-	_, plan, err := batteryAhead(ctx, tx, asset)
+	_, plan, err := batteryPlanAhead(ctx, tx, asset)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func batteryEvents(
 		To:   now.AddDate(0, 0, 3),
 	})
 
-	spans, issued, err := followOrders(ctx, tx, asset, plan, planned)
+	spans, issued, err := applyDispatchModes(ctx, tx, asset, plan, planned)
 	if err != nil {
 		return nil, err
 	}

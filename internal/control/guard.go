@@ -55,7 +55,7 @@ type siteNext struct {
 // planned again after MarketInterval.
 func (s *Service) guarded(
 	ctx context.Context,
-	f *behindFuse,
+	f *sitePlan,
 ) []siteNext {
 	var of []int // the index in f.cars of each of all
 	devices := f.devices()
@@ -87,7 +87,7 @@ func (s *Service) guarded(
 		schedule.From.Discharge = schedule.From.Discharge.ChargedAlone()
 		schedule.From.Origins += " " + store.PlanRefused
 		again := f.now.Add(MarketInterval)
-		f.again[again] = append(f.again[again], all[k].Current.AssetID)
+		f.replanTimes[again] = append(f.replanTimes[again], all[k].Current.AssetID)
 	}
 
 	return all
@@ -97,34 +97,34 @@ func (s *Service) guarded(
 // the export limit together.
 func (s *Service) guardExport(
 	ctx context.Context,
-	f *behindFuse,
+	f *sitePlan,
 	next []siteNext,
 ) {
 	if law := f.passesExport(next); law != nil {
 		s.refuse(ctx, next[0].Current.AssetID, law)
-		f.dischargeNothing(next)
+		f.removeDischarge(next)
 	}
 }
 
 // passesExport returns an error if the cars of a site would together discharge more than the
 // site may export, or than a phase of its main fuse carries, by whichever of their schedules
 // they follow; nil if not.
-func (f *behindFuse) passesExport(next []siteNext) error {
+func (f *sitePlan) passesExport(next []siteNext) error {
 	export := flex.NoLimit
 	var givers []check.Device
 
-	for _, car := range slices.Concat(f.cars, f.gone) {
-		may := car.mayDischarge(f.from)
+	for _, car := range slices.Concat(f.cars, f.finishedCars) {
+		may := car.possibleDischarge(f.from)
 		giver := check.Device{
 			Own:    flex.NoLimit,
 			May:    may.lists,
-			Phases: may.wired.Phases,
-			Phase:  may.wired.Phase,
+			Phases: may.wiring.Phases,
+			Phase:  may.wiring.Phase,
 		}
 
-		if car.charging != nil && len(car.discharges) > 0 && isSent(next, car) {
+		if car.state != nil && len(car.discharges) > 0 && isSent(next, car) {
 			giver.Next = car.discharges
-			export = car.charging.Export
+			export = car.state.Export
 		}
 
 		givers = append(givers, giver)
@@ -145,9 +145,9 @@ func isSent(next []siteNext, car *siteCar) bool {
 	})
 }
 
-// dischargeNothing removes the discharge from the schedules that cars are about to be sent;
+// removeDischarge removes the discharge from the schedules that cars are about to be sent;
 // they charge as planned.
-func (f *behindFuse) dischargeNothing(next []siteNext) {
+func (f *sitePlan) removeDischarge(next []siteNext) {
 	for k := range next {
 		s := &next[k].next
 
@@ -156,22 +156,22 @@ func (f *behindFuse) dischargeNothing(next []siteNext) {
 		}
 
 		s.From.Discharge = s.From.Discharge.ChargedAlone()
-		s.From.Discharge.Why = dischargeRefused
+		s.From.Discharge.Why = dischargeCheckFailed
 		again := f.now.Add(MarketInterval)
-		f.again[again] = append(f.again[again], next[k].Current.AssetID)
+		f.replanTimes[again] = append(f.replanTimes[again], next[k].Current.AssetID)
 	}
 }
 
 // devices returns a site's cars, in their order, and everything else that draws power there,
 // as far as it is known: assets that are not planned, committed charging of batteries, and the
 // home's own load.
-func (f *behindFuse) devices() []check.Device {
+func (f *sitePlan) devices() []check.Device {
 	var all []check.Device
 	for _, car := range f.cars {
 		all = append(all, check.Device{
 			Own:    car.from.Power,
 			Least:  car.least(),
-			May:    car.sent,
+			May:    car.possibleSteps,
 			Free:   true,
 			Phases: car.from.Phases,
 			Phase:  car.from.Phase,
@@ -179,18 +179,18 @@ func (f *behindFuse) devices() []check.Device {
 	}
 
 	for _, o := range f.others {
-		planned := o.battery && f.home != nil
-		if !o.base && !o.asked && !planned {
-			all = append(all, devicesOf([]draws{o})...)
+		planned := o.isBattery && f.home != nil
+		if !o.isHome && !o.isRequest && !planned {
+			all = append(all, devicesOf([]loadBound{o})...)
 		}
 	}
 
 	if f.home != nil {
 		all = append(all, check.Device{
 			Own:    f.home.device.Power,
-			May:    [][]flex.Step{eachOnce(f.home.busy, f.home.device.Power)},
-			Phases: f.home.wired.Phases,
-			Phase:  f.home.wired.Phase,
+			May:    [][]flex.Step{distinctHalfHours(f.home.certainCharging, f.home.device.Power)},
+			Phases: f.home.wiring.Phases,
+			Phase:  f.home.wiring.Phase,
 		})
 	}
 
@@ -202,9 +202,9 @@ func (f *behindFuse) devices() []check.Device {
 }
 
 // ownLoad returns the home's own load in the form of the check.
-func (f *behindFuse) ownLoad() check.Device {
+func (f *sitePlan) ownLoad() check.Device {
 	var steps []flex.Step
-	for p := flex.PeriodAt(f.from); p.Start().Before(f.last); p = p.Add(1) {
+	for p := flex.PeriodAt(f.from); p.Start().Before(f.lastEnd); p = p.Add(1) {
 		steps = append(
 			steps,
 			flex.Step{Span: p.Span(), Limit: f.base.powerAt(p)},
@@ -212,7 +212,7 @@ func (f *behindFuse) ownLoad() check.Device {
 	}
 
 	return check.Device{
-		Own: f.base.most(),
+		Own: f.base.max(),
 		May: [][]flex.Step{steps},
 	}
 }
@@ -224,18 +224,18 @@ func (s *Service) guardBattery(
 	ctx context.Context,
 	b *store.Battery,
 	device home.Battery,
-	ahead *homeAhead,
+	ahead *batteryInputs,
 	modes []battery.Mode,
 	powers []flex.Watts,
 ) bool {
-	meters := ahead.meter.over(ahead.periods)
+	meters := ahead.meter.checkedMeters(ahead.periods)
 
 	var refused bool
 	for i, p := range ahead.periods {
 		if ahead.isFixed(&b.Plan, i) {
 			continue // sent before
 		}
-		if ahead.ordered(i) {
+		if ahead.isDispatched(i) {
 			continue // an operator's
 		}
 
@@ -244,8 +244,8 @@ func (s *Service) guardBattery(
 		m.Moves = powers[i]
 		m.Net = ahead.load[i] - ahead.roof[i]
 		if ahead.feeder != nil {
-			if left, bounded := ahead.feeder.headroom(b.Asset.ID, p); bounded {
-				m.Feeder = &left
+			if remaining, bounded := ahead.feeder.headroom(b.Asset.ID, p); bounded {
+				m.Feeder = &remaining
 			}
 		}
 
@@ -259,9 +259,9 @@ func (s *Service) guardBattery(
 	return refused
 }
 
-// over returns a site's meter for some half-hours, in order, in the form of the check; without
-// the battery that is to be checked.
-func (m *meter) over(periods []flex.Period) []check.Meter {
+// checkedMeters returns a site's meter for some half-hours, in order, in the form of the
+// check; without the battery that is to be checked.
+func (m *meter) checkedMeters(periods []flex.Period) []check.Meter {
 	all := make([]check.Meter, len(periods))
 	spans := make([]flex.Span, len(periods))
 	for i, p := range periods {
@@ -275,18 +275,18 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 		return all
 	}
 
-	left := m.leftOver(periods, spans)
-	cars := check.MostDrawn(devicesOf(m.into), spans)
-	given := check.MostDrawn(devicesOf(m.mayDischarge), spans)
-	others := check.MostDrawn(devicesOf(m.discharge), spans)
-	out := m.outFuse(spans)
+	remaining := m.importHeadroom(periods, spans)
+	cars := check.MostDrawn(devicesOf(m.noDischargeInto), spans)
+	given := check.MostDrawn(devicesOf(m.possibleDischarges), spans)
+	others := check.MostDrawn(devicesOf(m.batteryDischarges), spans)
+	out := m.dischargeLimits(spans)
 
 	for i := range periods {
 		all[i].Car = cars[i] > 0
 		all[i].Given = given[i]
 		all[i].Others = others[i]
 		if m.supply.Set {
-			all[i].Import = left[i]
+			all[i].Import = remaining[i]
 			all[i].Export = min(m.supply.Export, m.supply.Import)
 			all[i].Out = out[i]
 		}
@@ -295,39 +295,39 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 	return all
 }
 
-// outFuse returns the power that cars and other batteries leave of the site's main fuse to the
-// discharge of the meter's asset, in some half-hours.
-func (m *meter) outFuse(spans []flex.Span) []flex.Watts {
+// dischargeLimits returns the power that cars and other batteries leave of the site's main
+// fuse to the discharge of the meter's asset, in some half-hours.
+func (m *meter) dischargeLimits(spans []flex.Span) []flex.Watts {
 	fuse := check.MainFuse{Carries: m.supply.Import, Phases: m.supply.Fuse.Phases}
-	own := check.Device{Phases: m.wired.Phases, Phase: m.wired.Phase}
+	own := check.Device{Phases: m.wiring.Phases, Phase: m.wiring.Phase}
 	if fuse.Phases != 3 { // its sum is an export limit like the site's own
 		fuse.Carries = flex.Unbounded
 	}
 
 	return check.LeastLeft(
-		append(devicesOf(m.mayDischarge), devicesOf(m.discharge)...),
+		append(devicesOf(m.possibleDischarges), devicesOf(m.batteryDischarges)...),
 		spans,
 		fuse,
 		&own,
 	)
 }
 
-// leftOver returns the power that all others at a site leave of its main fuse to the meter's
-// asset, in some half-hours.
-func (m *meter) leftOver(periods []flex.Period, spans []flex.Span) []flex.Watts {
-	home := check.Device{Own: m.base.most(), May: [][]flex.Step{nil}}
+// importHeadroom returns the power that all others at a site leave of its main fuse to the
+// meter's asset, in some half-hours.
+func (m *meter) importHeadroom(periods []flex.Period, spans []flex.Span) []flex.Watts {
+	home := check.Device{Own: m.base.max(), May: [][]flex.Step{nil}}
 	for i, p := range periods {
 		home.May[0] = append(home.May[0], flex.Step{Span: spans[i], Limit: m.base.powerAt(p)})
 	}
 
 	fuse := check.MainFuse{Carries: m.supply.Import, Phases: m.supply.Fuse.Phases}
-	own := check.Device{Phases: m.wired.Phases, Phase: m.wired.Phase}
+	own := check.Device{Phases: m.wiring.Phases, Phase: m.wiring.Phase}
 
-	return check.LeastLeft(append(devicesOf(m.may), home), spans, fuse, &own)
+	return check.LeastLeft(append(devicesOf(m.possibleDraws), home), spans, fuse, &own)
 }
 
 // devicesOf returns loads in the form of the check.
-func devicesOf(all []draws) []check.Device {
+func devicesOf(all []loadBound) []check.Device {
 	var devices []check.Device
 	for _, o := range all {
 		devices = append(
@@ -335,9 +335,9 @@ func devicesOf(all []draws) []check.Device {
 			check.Device{
 				Own:    o.power,
 				May:    o.lists,
-				Free:   o.free,
-				Phases: o.wired.Phases,
-				Phase:  o.wired.Phase,
+				Free:   o.openEnded,
+				Phases: o.wiring.Phases,
+				Phase:  o.wiring.Phase,
 			},
 		)
 	}

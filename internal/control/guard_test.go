@@ -25,8 +25,8 @@ func hourly(from time.Time, limits ...flex.Watts) (steps []flex.Step) {
 func TestGuard_Fuse(t *testing.T) {
 	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 	ctx := t.Context()
-	plan := func(second ...flex.Watts) *behindFuse {
-		f := &behindFuse{fuse: 10000, from: now, now: now, last: now.Add(3 * time.Hour), again: map[time.Time][]flex.AssetID{}}
+	plan := func(second ...flex.Watts) *sitePlan {
+		f := &sitePlan{fuse: 10000, from: now, now: now, lastEnd: now.Add(3 * time.Hour), replanTimes: map[time.Time][]flex.AssetID{}}
 		for i, steps := range [][]flex.Step{hourly(now, 7400, 7400, 0), hourly(now, second...)} {
 			id := flex.AssetID{byte(i + 1)}
 			from := store.PlanInputs{Power: 7400, ReadyBy: now.Add(3 * time.Hour), Origins: "event asset site " + store.PlanRefused}
@@ -43,14 +43,14 @@ func TestGuard_Fuse(t *testing.T) {
 			t.Errorf("a plan that keeps the fuse is changed: %+v", n.next)
 		}
 	}
-	if d.Refused() != 0 || len(good.again) > 0 {
+	if d.Refused() != 0 || len(good.replanTimes) > 0 {
 		t.Error("a plan that keeps the fuse is counted as refused")
 	}
 
 	bad := plan(2600, 7400, 7400) // 14.8 kW in the second hour
 	all := d.guarded(ctx, bad)
-	if d.Refused() != 1 || len(bad.again[now.Add(MarketInterval)]) != 2 {
-		t.Errorf("%d refused, %v again", d.Refused(), bad.again)
+	if d.Refused() != 1 || len(bad.replanTimes[now.Add(MarketInterval)]) != 2 {
+		t.Errorf("%d refused, %v again", d.Refused(), bad.replanTimes)
 	}
 
 	for _, n := range all {
@@ -82,9 +82,9 @@ func TestGuard_Batteries(t *testing.T) {
 		{half(0), half(4), half(0)},
 		{half(0), half(0), half(4)},
 	} {
-		f := &behindFuse{fuse: 10000, from: now, now: now, last: now.Add(3 * time.Hour), again: map[time.Time][]flex.AssetID{}}
-		f.home = &siteHome{device: home.Battery{Power: 6000, Capacity: 20000}, count: 2, busy: busy}
-		from := store.PlanInputs{Power: 7400, ReadyBy: f.last, Origins: "event asset site"}
+		f := &sitePlan{fuse: 10000, from: now, now: now, lastEnd: now.Add(3 * time.Hour), replanTimes: map[time.Time][]flex.AssetID{}}
+		f.home = &siteHome{device: home.Battery{Power: 6000, Capacity: 20000}, count: 2, certainCharging: busy}
+		from := store.PlanInputs{Power: 7400, ReadyBy: f.lastEnd, Origins: "event asset site"}
 		p := &store.ScheduledAsset{Current: store.Schedule{Schedule: flex.Schedule{AssetID: flex.AssetID{1}}, From: from}}
 		f.cars = []*siteCar{{member: member{ScheduledAsset: p, from: from}, renewed: true, stepsForNow: hourly(now, 7400, 0, 0)}}
 
@@ -103,10 +103,10 @@ func TestGuard_Giving(t *testing.T) {
 	periods := []flex.Period{first, first.Add(1), first.Add(2), first.Add(3), first.Add(4)}
 	gives := hourly(first.Start(), 4000)
 	other := []flex.Step{{Span: periods[3].Span(), Limit: 3000}}
-	s := homeAhead{periods: periods, load: make([]flex.WattHours, 5), roof: make([]flex.WattHours, 5), meter: &meter{
-		supply:       flex.Supply{Import: 10000, Export: 5000, Set: true},
-		mayDischarge: []draws{{lists: [][]flex.Step{gives}, power: flex.NoLimit}},
-		discharge:    []draws{{lists: [][]flex.Step{other}, power: 3000}},
+	s := batteryInputs{periods: periods, load: make([]flex.WattHours, 5), roof: make([]flex.WattHours, 5), meter: &meter{
+		supply:             flex.Supply{Import: 10000, Export: 5000, Set: true},
+		possibleDischarges: []loadBound{{lists: [][]flex.Step{gives}, power: flex.NoLimit}},
+		batteryDischarges:  []loadBound{{lists: [][]flex.Step{other}, power: 3000}},
 	}}
 
 	d := &Service{}
@@ -129,11 +129,11 @@ func TestGuard_Battery(t *testing.T) {
 	first := flex.PeriodAt(time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC))
 	periods := []flex.Period{first, first.Add(1), first.Add(2), first.Add(3)}
 	car := hourly(first.Start(), 7400)
-	s := homeAhead{periods: periods, load: make([]flex.WattHours, 4), roof: make([]flex.WattHours, 4), meter: &meter{
-		supply: flex.Supply{Import: 10000, Export: 2000, Set: true},
-		may:    []draws{{lists: [][]flex.Step{car}, power: 7400}},
-		will:   []draws{{lists: [][]flex.Step{car}, power: 7400}},
-		into:   []draws{{lists: [][]flex.Step{car}, power: 7400}},
+	s := batteryInputs{periods: periods, load: make([]flex.WattHours, 4), roof: make([]flex.WattHours, 4), meter: &meter{
+		supply:          flex.Supply{Import: 10000, Export: 2000, Set: true},
+		possibleDraws:   []loadBound{{lists: [][]flex.Step{car}, power: 7400}},
+		plannedDraws:    []loadBound{{lists: [][]flex.Step{car}, power: 7400}},
+		noDischargeInto: []loadBound{{lists: [][]flex.Step{car}, power: 7400}},
 	}}
 
 	modes := []battery.Mode{battery.ModeCharge, battery.ModeSelfUse, battery.ModeDischarge, battery.ModeCharge}

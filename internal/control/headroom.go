@@ -16,8 +16,8 @@ import (
 // most cars.
 const FullBattery flex.WattHours = 100_000
 
-// capped are the caps of an organisation in the order in which engine/headroom has them.
-type capped struct {
+// orderedCaps are the caps of an organisation in the order in which engine/headroom has them.
+type orderedCaps struct {
 	store.CapsInForce
 	caps    []flex.Cap // the fleet's, then the groups'
 	parents []int      // for each cap, the index of the cap of the group around it; 0 for none
@@ -25,9 +25,9 @@ type capped struct {
 	place   map[string]int // the index of a group's cap, by the group's name
 }
 
-// placed returns caps with their indices.
-func placed(c store.CapsInForce) *capped {
-	k := &capped{
+// orderCaps returns caps with their indices.
+func orderCaps(c store.CapsInForce) *orderedCaps {
+	k := &orderedCaps{
 		CapsInForce: c,
 		caps:        []flex.Cap{c.Fleet},
 		parents:     make([]int, 1+len(c.Groups)),
@@ -49,7 +49,7 @@ func placed(c store.CapsInForce) *capped {
 
 // profile returns the headroom under the caps from an instant on, with the limits that apply
 // for a time.
-func (k *capped) profile(from time.Time) *headroom.Profile {
+func (k *orderedCaps) profile(from time.Time) *headroom.Profile {
 	p := headroom.Nested(from, k.caps, k.parents)
 	for _, l := range k.Limits {
 		if at, ok := k.place[l.Group]; ok {
@@ -61,7 +61,7 @@ func (k *capped) profile(from time.Time) *headroom.Profile {
 }
 
 // name returns the name of a cap's group; empty for the fleet's cap.
-func (k *capped) name(cap int) string {
+func (k *orderedCaps) name(cap int) string {
 	if cap == 0 {
 		return ""
 	}
@@ -71,7 +71,7 @@ func (k *capped) name(cap int) string {
 // assetHeadroom is the headroom that others leave to one asset.
 type assetHeadroom struct {
 	*headroom.Profile
-	*capped
+	*orderedCaps
 	cap  int  // of the asset's group
 	fuse bool // it is the headroom behind a site's main fuse, and not under caps
 }
@@ -91,11 +91,11 @@ func headroomFor(
 		return nil, err
 	}
 
-	k := placed(inForce)
+	k := orderCaps(inForce)
 	r := &assetHeadroom{
-		Profile: k.profile(from),
-		capped:  k,
-		cap:     k.place[group],
+		Profile:     k.profile(from),
+		orderedCaps: k,
+		cap:         k.place[group],
 	}
 
 	scope := "" // the whole fleet
@@ -111,25 +111,25 @@ func headroomFor(
 		}
 	}
 
-	if err := r.drawOthers(ctx, tx, c.Asset.ID, group); err != nil {
+	if err := r.reserveOthers(ctx, tx, c.Asset.ID, group); err != nil {
 		return nil, fmt.Errorf("read what the others draw: %w", err)
 	}
 
-	err = r.drawBatteries(ctx, tx, scope, from)
+	err = r.reserveBatteries(ctx, tx, scope, from)
 
 	return r, err
 }
 
-// drawOthers adds the power of all other assets under the caps of an asset to the headroom's
-// load.
-func (r *assetHeadroom) drawOthers(
+// reserveOthers adds the power of all other assets under the caps of an asset to the
+// headroom's load.
+func (r *assetHeadroom) reserveOthers(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 	group string,
 ) error {
 	path := r.tree.Path(group)
-	sums, own, err := sumsBeside(
+	sums, own, err := sumsForAsset(
 		ctx,
 		tx,
 		&r.CapsInForce,
@@ -152,22 +152,23 @@ func (r *assetHeadroom) drawOthers(
 	return nil
 }
 
-// pluggedIn is what is plugged in, read once for many assets that are compared one by one.
-type pluggedIn struct {
+// pluggedInLoads is what is plugged in, read once for many assets that are compared one by
+// one.
+type pluggedInLoads struct {
 	*assetHeadroom // nil without caps
 	from           time.Time
 	loads          map[flex.AssetID]store.Load
-	feeders        feedersKept
+	feeders        feederCache
 }
 
 // readPluggedIn reads what is plugged in, if there are caps.
 func readPluggedIn(
 	ctx context.Context,
 	tx *store.Tx,
-) (*pluggedIn, error) {
+) (*pluggedInLoads, error) {
 	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
-		return &pluggedIn{}, err
+		return &pluggedInLoads{}, err
 	}
 
 	loads, err := tx.Loads(ctx, "")
@@ -175,39 +176,39 @@ func readPluggedIn(
 		return nil, fmt.Errorf("read what is plugged in: %w", err)
 	}
 
-	k := placed(inForce)
-	w := &pluggedIn{
+	k := orderCaps(inForce)
+	w := &pluggedInLoads{
 		&assetHeadroom{
-			Profile: k.profile(tx.Now().Truncate(time.Second)),
-			capped:  k,
+			Profile:     k.profile(tx.Now().Truncate(time.Second)),
+			orderedCaps: k,
 		},
 		tx.Now().Truncate(time.Second),
 		make(map[flex.AssetID]store.Load, len(loads)),
-		feedersKept{},
+		feederCache{},
 	}
 
 	for i := range loads {
 		w.loads[loads[i].AssetID] = loads[i]
-		w.draw(&loads[i], w.from)
+		w.addLoad(&loads[i], w.from)
 	}
 
-	err = w.drawBatteries(ctx, tx, "", w.from)
+	err = w.reserveBatteries(ctx, tx, "", w.from)
 	if err == nil {
-		err = k.drawHeat(ctx, tx, w.Profile)
+		err = k.reserveHeaters(ctx, tx, w.Profile)
 	}
 
 	return w, err
 }
 
 // withHeadroom calls fn with the headroom that all others leave to an asset.
-func (w *pluggedIn) withHeadroom(
+func (w *pluggedInLoads) withHeadroom(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
 	fn func(*assetHeadroom) error,
 ) error {
 	if w.assetHeadroom == nil {
-		r, err := besideOthers(ctx, tx, c)
+		r, err := headroomBesideOthers(ctx, tx, c)
 		if err != nil {
 			return err
 		}
@@ -225,7 +226,7 @@ func (w *pluggedIn) withHeadroom(
 		return fn(w.assetHeadroom)
 	}
 
-	steps, power, running := needsFrom(&l, w.from)
+	steps, power, running := cappedLoadSteps(&l, w.from)
 	w.cap = w.place[l.Group]
 	w.Remove(w.cap, steps, power, running)
 	defer w.Add(w.cap, steps, power, running)
@@ -235,7 +236,7 @@ func (w *pluggedIn) withHeadroom(
 
 // bindingLimits returns the limits of an asset that is planned on its own within some
 // headroom; with its site's main fuse, if the headroom is not that of the fuse.
-func (w *pluggedIn) bindingLimits(
+func (w *pluggedInLoads) bindingLimits(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -245,29 +246,29 @@ func (w *pluggedIn) bindingLimits(
 
 	var err error
 	if w.assetHeadroom != nil {
-		u.site, err = fusedAround(ctx, tx, c)
+		u.site, err = siteAround(ctx, tx, c)
 	}
 
 	return u, err
 }
 
-// draw adds what an asset draws from an instant on to the headroom's load.
-func (r *assetHeadroom) draw(
+// addLoad adds what an asset draws from an instant on to the headroom's load.
+func (r *assetHeadroom) addLoad(
 	l *store.Load,
 	from time.Time,
 ) {
-	steps, power, running := needsFrom(l, from)
+	steps, power, running := cappedLoadSteps(l, from)
 	r.Add(r.place[l.Group], steps, power, running)
 }
 
-// needsFrom is drawsFrom under caps. After the need is met, a schedule may allow power only so
-// that the main fuse is observed. That power does not count before the need is met, and
-// afterwards for no longer than a battery takes to fill.
-func needsFrom(
+// cappedLoadSteps is loadSteps under caps. After the need is met, a schedule may allow power
+// only so that the main fuse is observed. That power does not count before the need is met,
+// and afterwards for no longer than a battery takes to fill.
+func cappedLoadSteps(
 	l *store.Load,
 	from time.Time,
 ) (steps []flex.Step, power flex.Watts, running bool) {
-	steps, power, running = drawsFrom(l, from)
+	steps, power, running = loadSteps(l, from)
 	if n := len(steps); running || !steps[n-1].To.After(l.Done) {
 		return steps, power, running
 	}
@@ -281,10 +282,10 @@ func needsFrom(
 	return stepsWithin(steps, flex.Span{From: from, To: full}), power, true
 }
 
-// drawsFrom returns what an asset draws from an instant on: by its schedule, or if that is
+// loadSteps returns what an asset draws from an instant on: by its schedule, or if that is
 // over, or there was none, full power until its battery must be full. running reports the
 // latter.
-func drawsFrom(
+func loadSteps(
 	l *store.Load,
 	from time.Time,
 ) (steps []flex.Step, power flex.Watts, running bool) {
@@ -312,8 +313,8 @@ type limits struct {
 	headroom *assetHeadroom // nil if no cap applies
 	binding  *store.Binding // the effect of caps; nil for none
 	fuse     *store.Binding // the effect of the site's main fuse; nil for none
-	site     *behindFuse    // the site, if the asset shares a main fuse in addition to the caps; else nil
-	feeders  feedersKept    // export limits of groups, read once for several assets; nil for not shared
+	site     *sitePlan      // the site, if the asset shares a main fuse in addition to the caps; else nil
+	feeders  feederCache    // export limits of groups, read once for several assets; nil for not shared
 	again    time.Time      // when to compare a schedule that stays again; zero for not before the next cause
 }
 
@@ -339,7 +340,7 @@ func (u *limits) save(
 		}
 	}
 
-	due := u.site.due(s.AssetID, u.binding)
+	due := u.site.fleetReplanTime(s.AssetID, u.binding)
 	if u.headroom != nil {
 		due = sooner(due, u.headroom.due(s, u.binding, tx.Now()))
 	}

@@ -10,42 +10,44 @@ import (
 	"flexd/internal/store"
 )
 
-// What a reading of a heater must be to be believed. A thermometer of type DS18B20 reads 85
-// degrees when its supply fails and -127 when it is not heard.
+// Limits within which a reading of a heater is plausible. A thermometer of type DS18B20 reads
+// 85 degrees when its supply fails and -127 when it does not answer.
 const (
-	// roomLeast and roomMost are in degrees; cold rooms are believed, as not to believe them
-	// leaves a home cold.
-	roomLeast, roomMost = -10.0, 40.0
-	// waterLeast and waterMost are the same of a tank.
-	waterLeast, waterMost = 1.0, 84.0
-	// outdoorOff is by how many degrees it may be warmer or colder outdoors than is usual.
-	outdoorOff = 20.0
-	// roomRise and waterRise are by how many degrees a reading may be above the one before it,
-	// beside what the element of a tank heats, unless the next one says the same.
+	// roomMin and roomMax are the limits of a room's temperature, in degrees. Very cold
+	// rooms are plausible: to ignore such a reading would leave a home cold.
+	roomMin, roomMax = -10.0, 40.0
+	// waterMin and waterMax are those of the water in a tank.
+	waterMin, waterMax = 1.0, 84.0
+	// outdoorTolerance is by how many degrees the temperature outdoors may differ from what is
+	// usual.
+	outdoorTolerance = 20.0
+	// roomRise and waterRise are by how many degrees a reading may exceed the one before it,
+	// in addition to what the heater of a tank can cause, unless the next reading confirms it.
 	roomRise, waterRise = 2.0, 10.0
-	// beyondRating is how much of its power a heater may take for its meter to be believed.
-	beyondRating = 1.2
-	// roomUnheated and waterUnheated are by how many degrees it may become warmer in a
+	// maxOverRating is the greatest plausible power of a heater, as a multiple of its rated
+	// power.
+	maxOverRating = 1.2
+	// roomUnheated and waterUnheated are the greatest rise in degrees that is plausible in a
 	// half-hour without power.
 	roomUnheated, waterUnheated = 0.3, 1.5
-	// slowest is how many hours a home takes at most to lose 63 % of its difference to the
-	// outdoors.
-	slowest = 4 * BuildingTime
-	// coolSpan is how many half-hours without power are looked at as one, and coolOff by how
-	// many degrees a thermometer may be off in them.
-	coolSpan, coolOff = 16, 0.2
+	// maxBuildingTime is the longest plausible time constant of a building, in hours: the time
+	// in which it loses 63 % of its difference to the outdoors.
+	maxBuildingTime = 4 * BuildingTime
+	// coolingHalfHours is the number of half-hours without power that are checked together,
+	// and coolingTolerance the error of a thermometer, in degrees, that is allowed in them.
+	coolingHalfHours, coolingTolerance = 16, 0.2
 )
 
-// believable reports whether a temperature may be one by itself.
-func believable(r *flex.Reading) bool {
+// isPlausible reports whether a temperature is plausible without regard to other readings.
+func isPlausible(r *flex.Reading) bool {
 	temp := float64(r.Value) / 1e6
 	switch r.Label {
 	case flex.RoomTemperature:
-		return temp >= roomLeast && temp <= roomMost
+		return temp >= roomMin && temp <= roomMax
 	case flex.TankTemperature:
-		return temp >= waterLeast && temp <= waterMost
+		return temp >= waterMin && temp <= waterMax
 	case flex.OutdoorTemperature:
-		return math.Abs(temp-usualAt(r.To)) <= outdoorOff
+		return math.Abs(temp-usualAt(r.To)) <= outdoorTolerance
 	}
 
 	return true
@@ -56,9 +58,9 @@ func (t *heatedTank) perKelvin() float64 {
 	return float64(t.capacity) / (t.high - t.low)
 }
 
-// jumps reports whether one reading is so far above another that is near it in time that one
-// of the two is wrong.
-func (t *heatedTank) jumps(low, high *flex.Reading) bool {
+// contradicts reports whether one reading exceeds another that is near it in time by so much
+// that one of the two must be wrong.
+func (t *heatedTank) contradicts(low, high *flex.Reading) bool {
 	apart := high.To.Sub(low.To).Abs()
 	most := roomRise
 	if high.Label == flex.TankTemperature {
@@ -68,40 +70,40 @@ func (t *heatedTank) jumps(low, high *flex.Reading) bool {
 	return apart <= heatGap && float64(high.Value-low.Value)/1e6 > most
 }
 
-// believed are the temperatures of a list in the order of time that are believed: each may be
-// one by itself, none is far above those beside it, and then none far below both. So of two
-// thermometers that are mixed the colder one counts, and of a newest reading that is far above
-// the one before it the one before, until the next says the same.
-func (t *heatedTank) believed(list []flex.Reading) []flex.Reading {
-	var kept []flex.Reading
+// plausibleTemps returns the plausible temperatures of a list in the order of time. First it
+// drops those out of range, then those far above their neighbours, and then those far below
+// both neighbours. So if two thermometers are mixed up the colder one counts, and a newest
+// reading far above the one before it counts only once the next one confirms it.
+func (t *heatedTank) plausibleTemps(list []flex.Reading) []flex.Reading {
+	var plausible []flex.Reading
 	for i := range list {
-		if believable(&list[i]) {
-			kept = append(kept, list[i])
+		if isPlausible(&list[i]) {
+			plausible = append(plausible, list[i])
 		}
 	}
 
-	kept = plausibleReadings(kept, func(before, r, after *flex.Reading) bool {
+	plausible = plausibleReadings(plausible, func(before, r, after *flex.Reading) bool {
 		if before == nil || after == nil {
-			return before != nil && t.jumps(before, r) || after != nil && t.jumps(after, r)
+			return before != nil && t.contradicts(before, r) || after != nil && t.contradicts(after, r)
 		}
-		return t.jumps(before, r) && t.jumps(after, r)
+		return t.contradicts(before, r) && t.contradicts(after, r)
 	})
 
-	return plausibleReadings(kept, func(before, r, after *flex.Reading) bool {
+	return plausibleReadings(plausible, func(before, r, after *flex.Reading) bool {
 		if before == nil || after == nil {
 			return false
 		}
-		return t.jumps(r, before) && t.jumps(r, after)
+		return t.contradicts(r, before) && t.contradicts(r, after)
 	})
 }
 
-// plausibleReadings are the readings of a list that are not wrong beside the ones before and
-// after them, which are nil at its ends.
+// plausibleReadings returns the readings of a list that are not wrong compared with their
+// neighbours, which are nil at its ends.
 func plausibleReadings(
 	list []flex.Reading,
 	wrong func(before, r, after *flex.Reading) bool,
 ) []flex.Reading {
-	var kept []flex.Reading
+	var plausible []flex.Reading
 	for i := range list {
 		var before, after *flex.Reading
 		if i > 0 {
@@ -112,14 +114,15 @@ func plausibleReadings(
 		}
 
 		if !wrong(before, &list[i], after) {
-			kept = append(kept, list[i])
+			plausible = append(plausible, list[i])
 		}
 	}
 
-	return kept
+	return plausible
 }
 
-// latestTemp is the newest temperature that is believed of the last two hours.
+// latestTemp returns the newest plausible temperature of the last two hours; false if there is
+// none.
 func (t *heatedTank) latestTemp(
 	ctx context.Context,
 	tx *store.Tx,
@@ -130,7 +133,7 @@ func (t *heatedTank) latestTemp(
 		return flex.Reading{}, false, err
 	}
 
-	list = t.believed(list)
+	list = t.plausibleTemps(list)
 	if len(list) == 0 {
 		return flex.Reading{}, false, nil
 	}
@@ -138,7 +141,7 @@ func (t *heatedTank) latestTemp(
 	return list[len(list)-1], true, nil
 }
 
-// freshReadings are what was read of an asset in the last two hours, in the order of time.
+// freshReadings returns an asset's readings of the last two hours, in the order of time.
 func freshReadings(
 	ctx context.Context,
 	tx *store.Tx,
@@ -167,11 +170,11 @@ func freshReadings(
 	return rs, nil
 }
 
-// doubt leaves out the half-hours in which the power and the temperature contradict each
-// other: more was taken than the heater can, or it became warmer without any power, in the
-// half-hour before too.
-func (t *heatedTank) doubt(list []halfHourHeat) {
-	most := beyondRating * float64(t.power) * flex.HalfHour.Hours()
+// dropContradictions marks half-hours as unknown in which power and temperature contradict
+// each other: more energy than the heater can draw, or a rise of temperature although there
+// was no power in this half-hour and the one before.
+func (t *heatedTank) dropContradictions(list []halfHourHeat) {
+	most := maxOverRating * float64(t.power) * flex.HalfHour.Hours()
 	rise := roomUnheated
 	if t.asset.Type == flex.HotWaterTank {
 		rise = waterUnheated
@@ -185,42 +188,42 @@ func (t *heatedTank) doubt(list []halfHourHeat) {
 		unheated = off
 
 		if h.energy > most || warms {
-			h.known = false
+			h.valid = false
 		}
 	}
 }
 
-// doubtRuns leaves out the half-hours without power in a row in which the rooms cooled down
-// less than any home would: its meter shows nothing while it heats.
-func doubtRuns(list []halfHourHeat) {
+// dropUnmeteredRuns marks consecutive half-hours without power as unknown if the rooms cooled
+// down less than any building would. Then the meter shows nothing while the heater is on.
+func dropUnmeteredRuns(list []halfHourHeat) {
 	for from := 0; from < len(list); {
 		to := from
-		for to < len(list) && list[to].known && list[to].energy == 0 {
+		for to < len(list) && list[to].valid && list[to].energy == 0 {
 			to++
 		}
 
 		if tooWarm(list[from:to]) {
 			for i := from; i < to; i++ {
-				list[i].known = false
+				list[i].valid = false
 			}
 		}
 		from = to + 1
 	}
 }
 
-// tooWarm reports whether rooms without heat cooled down less in some coolSpan than they would
-// in a home that takes slowest to lose 63 % of its difference, and of which half is made up
-// for by people and the sun.
+// tooWarm reports whether rooms without heat cooled down less, in any coolingHalfHours
+// half-hours, than they would in a building with the longest plausible time constant, half of
+// whose loss is replaced by people and the sun.
 func tooWarm(run []halfHourHeat) bool {
-	for i := 0; i+coolSpan <= len(run); i++ {
+	for i := 0; i+coolingHalfHours <= len(run); i++ {
 		sum := 0.0
-		for _, h := range run[i : i+coolSpan] {
+		for _, h := range run[i : i+coolingHalfHours] {
 			sum += h.before - h.outdoor
 		}
 
-		least := sum * flex.HalfHour.Hours() / slowest / 2
-		fell := run[i].before - run[i+coolSpan-1].after
-		if fell < least-coolOff {
+		least := sum * flex.HalfHour.Hours() / maxBuildingTime / 2
+		fell := run[i].before - run[i+coolingHalfHours-1].after
+		if fell < least-coolingTolerance {
 			return true
 		}
 	}
@@ -228,18 +231,18 @@ func tooWarm(run []halfHourHeat) bool {
 	return false
 }
 
-// learnedAs is what a model of the heater holds for: its power, and of a tank what makes it
-// warmer.
-func (t *heatedTank) learnedAs() store.HeatedAs {
-	as := store.HeatedAs{Power: t.power}
+// modelBasis returns the properties of the heater for which a model is valid: its power, and
+// for a tank the heat that a degree takes.
+func (t *heatedTank) modelBasis() store.HeatedAs {
+	basis := store.HeatedAs{Power: t.power}
 	if t.asset.Type == flex.HotWaterTank {
-		as.PerKelvin = int(math.Round(t.perKelvin()))
+		basis.PerKelvin = int(math.Round(t.perKelvin()))
 	}
 
-	return as
+	return basis
 }
 
-// dayOf is how long a part of a day a number of half-hours is.
-func dayOf(halfHours int) float64 {
+// dayFraction is the fraction of a day that a number of half-hours is.
+func dayFraction(halfHours int) float64 {
 	return float64(time.Duration(halfHours)*flex.HalfHour) / float64(24*time.Hour)
 }

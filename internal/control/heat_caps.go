@@ -13,44 +13,48 @@ import (
 	"flexd/internal/store"
 )
 
-// A tank or a heat pump is planned in what the caps leave beside all other heaters, and in the
-// running half-hour beside cars and batteries too; later these are planned around it.
-// Exceeding a cap costs more than any price, and only comfort goes before that. As each heater
-// is counted for what it was sent, the one that is planned yields to all others.
+// Heaters under caps.
+//
+// A tank or heat pump is planned in the headroom that caps leave beside all other heaters, and
+// in the running half-hour also beside cars and batteries. Later half-hours of cars and
+// batteries are planned around the heaters. In a heater's plan, exceeding a cap costs more
+// than any price, and less than comfort. Every other heater counts with what it was sent, so
+// it is the heater that is being planned which avoids the excess.
 
-// capPrice is the cost, in pence, of being on in a half-hour, for each time the heater's own
-// power by which a cap is exceeded then.
+// capPrice is the cost, in pence, of being on in a half-hour in which a cap is then exceeded.
+// It applies once for each multiple of the heater's power in the excess, rounded up.
 const capPrice = 1e4
 
-// heatUnderCaps is what caps leave to heaters. It is read once for many of them.
-type heatUnderCaps struct {
+// heatHeadroom is the headroom that caps leave to heaters. It is read once for many of them.
+type heatHeadroom struct {
 	*headroom.Profile
-	*capped
+	*orderedCaps
 	from  time.Time                      // its first half-hour
 	parts map[flex.AssetID]store.CapPart // what each heater is counted for
 }
 
-// readHeat is what caps leave to heaters; nil if none binds a power. The caps must be locked.
-func (k *capsKept) readHeat(
+// readHeat reads the headroom that caps leave to heaters; nil if no cap limits power. The
+// caller must have locked the caps.
+func (k *headroomCache) readHeat(
 	ctx context.Context,
 	tx *store.Tx,
 	inForce store.CapsInForce,
-) (*heatUnderCaps, error) {
+) (*heatHeadroom, error) {
 	if !bindPower(&inForce) {
 		return nil, nil
 	}
 
 	from := flex.PeriodAt(tx.Now()).Start()
-	if h := k.heat; h != nil && h.Version == inForce.Version && h.from.Equal(from) {
+	if h := k.heaters; h != nil && h.Version == inForce.Version && h.from.Equal(from) {
 		return h, nil
 	}
 
-	under := placed(inForce)
-	h := &heatUnderCaps{
-		Profile: under.profile(from),
-		capped:  under,
-		from:    from,
-		parts:   map[flex.AssetID]store.CapPart{},
+	under := orderCaps(inForce)
+	h := &heatHeadroom{
+		Profile:     under.profile(from),
+		orderedCaps: under,
+		from:        from,
+		parts:       map[flex.AssetID]store.CapPart{},
 	}
 
 	loads, err := tx.HeatLoads(ctx)
@@ -62,24 +66,24 @@ func (k *capsKept) readHeat(
 		h.count(countedHeat(&loads[i], tx.Now()))
 	}
 
-	if err := h.drawRunning(ctx, tx); err != nil {
+	if err := h.reserveRunning(ctx, tx); err != nil {
 		return nil, err
 	}
-	k.heat = h
+	k.heaters = h
 
 	return h, nil
 }
 
-// count counts a heater for what it may draw, in place of what it was counted for.
-func (h *heatUnderCaps) count(p store.CapPart) {
+// count replaces the power that a heater is counted with.
+func (h *heatHeadroom) count(p store.CapPart) {
 	old := h.parts[p.AssetID]
 	h.Release(h.place[old.Group], old.Steps)
 	h.Reserve(h.place[p.Group], p.Steps)
 	h.parts[p.AssetID] = p
 }
 
-// drawRunning reserves what cars and batteries draw in the running half-hour.
-func (h *heatUnderCaps) drawRunning(ctx context.Context, tx *store.Tx) error {
+// reserveRunning reserves the power of cars and batteries in the running half-hour.
+func (h *heatHeadroom) reserveRunning(ctx context.Context, tx *store.Tx) error {
 	running := flex.PeriodAt(h.from).Span()
 	loads, err := tx.Loads(ctx, "")
 	if err != nil {
@@ -87,7 +91,7 @@ func (h *heatUnderCaps) drawRunning(ctx context.Context, tx *store.Tx) error {
 	}
 
 	for i := range loads {
-		steps, power, _ := needsFrom(&loads[i], tx.Now().Truncate(time.Second))
+		steps, power, _ := cappedLoadSteps(&loads[i], tx.Now().Truncate(time.Second))
 		h.Add(
 			h.place[loads[i].Group],
 			stepsWithin(steps, running),
@@ -103,15 +107,16 @@ func (h *heatUnderCaps) drawRunning(ctx context.Context, tx *store.Tx) error {
 
 	for i := range batteries {
 		b := &batteries[i]
-		h.Reserve(h.place[b.Group], stepsWithin(takesFrom(b, h.from, 1), running))
+		h.Reserve(h.place[b.Group], stepsWithin(drawSteps(b, h.from, 1), running))
 	}
 
 	return nil
 }
 
-// readOver finds out by how much the heater would exceed caps in each of its half-hours.
-func (t *heatedTank) readOver(ctx context.Context, tx *store.Tx) error {
-	h := t.caps
+// readExcess computes by how much the heater would exceed caps in each half-hour, in multiples
+// of its power, rounded up. Its own reservation is released while it does that.
+func (t *heatedTank) readExcess(ctx context.Context, tx *store.Tx) error {
+	h := t.headroom
 	if h == nil {
 		return nil
 	}
@@ -125,13 +130,13 @@ func (t *heatedTank) readOver(ctx context.Context, tx *store.Tx) error {
 	own := h.parts[t.asset.ID]
 	h.Release(h.place[own.Group], own.Steps)
 	for _, s := range t.slots {
-		left, bound := h.Spare(h.place[group], s)
+		remaining, bound := h.Spare(h.place[group], s)
 		times := 0
-		if bound && left < t.power {
-			times = int((2*t.power - left - 1) / t.power)
+		if bound && remaining < t.power {
+			times = int((2*t.power - remaining - 1) / t.power)
 		}
 
-		t.over = append(t.over, times)
+		t.excess = append(t.excess, times)
 	}
 
 	h.Reserve(h.place[own.Group], own.Steps)
@@ -139,46 +144,47 @@ func (t *heatedTank) readOver(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// countSent counts the heater for the plan that it was just sent.
+// countSent counts the heater with the plan that it was just sent. Storing that plan raised
+// the version of the caps, so the version here is raised too.
 func (t *heatedTank) countSent() {
-	if t.caps == nil {
+	if t.headroom == nil {
 		return
 	}
 
-	t.caps.count(store.CapPart{
+	t.headroom.count(store.CapPart{
 		AssetID: t.asset.ID,
 		Group:   t.group,
 		Steps:   t.plan.May,
 	})
-	t.caps.Version++ // by heatChanged
+	t.headroom.Version++ // by markCapsForHeat
 }
 
-// overPrice is the cost of being on in a half-hour because of caps.
-func (t *heatedTank) overPrice(slot int) float64 {
-	if slot >= len(t.over) {
+// excessPrice is the cost of being on in a half-hour, in pence, because of caps.
+func (t *heatedTank) excessPrice(slot int) float64 {
+	if slot >= len(t.excess) {
 		return 0
 	}
 
-	return capPrice * float64(t.over[slot])
+	return capPrice * float64(t.excess[slot])
 }
 
-// priceOver adds to what a heat pump may be asked to do, but for off, what it costs because of
-// caps. Where it cannot be kept off, by offsets, that changes nothing.
-func (h *heatPump) priceOver(p *heat.Problem) {
+// priceExcess adds the cost of exceeding caps to each choice of a heat pump except off. If it
+// is controlled by offsets it may have no such choice; then the cost changes nothing.
+func (h *heatPump) priceExcess(p *heat.Problem) {
 	for slot := range p.Slots {
 		choices := p.Slots[slot].Choices
 		for i := range choices {
 			if !choices[i].Off {
-				choices[i].Hold += h.overPrice(slot)
+				choices[i].Hold += h.excessPrice(slot)
 			}
 		}
 	}
 }
 
-// overBy adds up by how much the heater exceeds caps if it is on in some half-hours.
-func (t *heatedTank) overBy(on []bool) int {
+// excessOf adds up the excess over caps if the heater is on in some half-hours.
+func (t *heatedTank) excessOf(on []bool) int {
 	sum := 0
-	for i, times := range t.over {
+	for i, times := range t.excess {
 		if on[i] {
 			sum += times
 		}
@@ -187,11 +193,11 @@ func (t *heatedTank) overBy(on []bool) int {
 	return sum
 }
 
-// yieldToCaps closes the half-hours in which a tank would exceed a cap, but for those without
-// which the water becomes colder than the bottom of its band. What is to be in the tank beyond
-// that, for draws that nobody expects, yields to the caps.
-func (t *heatedTank) yieldToCaps() {
-	if !slices.ContainsFunc(t.over, func(times int) bool { return times > 0 }) {
+// closeOverCaps closes the half-hours in which a tank would exceed a cap, except those without
+// which the water would become colder than the bottom of its band. The reserve for unexpected
+// use is not worth exceeding a cap.
+func (t *heatedTank) closeOverCaps() {
+	if !slices.ContainsFunc(t.excess, func(times int) bool { return times > 0 }) {
 		return
 	}
 
@@ -200,23 +206,24 @@ func (t *heatedTank) yieldToCaps() {
 		p.Slots[i].Spare = 0
 	}
 
-	open := t.opened(p)
-	for i, times := range t.over {
+	open := t.openOverCaps(p)
+	for i, times := range t.excess {
 		if times > 0 && !open[i] {
-			t.closed[i], t.crowded[i] = true, false
+			t.closed[i], t.usedByOthers[i] = true, false
 		}
 	}
 }
 
-// opened is when a tank may exceed caps: never if its comfort does not need it, else as by the
-// plan that exceeds them least, or by the plan in force if that is as good.
-func (t *heatedTank) opened(p *tank.Problem) []bool {
+// openOverCaps returns the half-hours in which a tank may exceed caps: none if its comfort
+// does not need any; else those of the plan that exceeds them least, or of the plan in force
+// if that is as good.
+func (t *heatedTank) openOverCaps(p *tank.Problem) []bool {
 	best := tank.Solve(p)
 	within := *p
 	within.Slots = slices.Clone(p.Slots)
 	for i := range within.Slots {
 		s := &within.Slots[i]
-		s.Closed = s.Closed || t.over[i] > 0
+		s.Closed = s.Closed || t.excess[i] > 0
 	}
 
 	if tank.Solve(&within).Short <= best.Short+tankWarmer {
@@ -224,7 +231,7 @@ func (t *heatedTank) opened(p *tank.Problem) []bool {
 	}
 
 	on, ok := t.plannedOn(best.On)
-	if ok && t.overBy(on) <= t.overBy(best.On) && tank.Run(p, on).Short <= best.Short+tankWarmer {
+	if ok && t.excessOf(on) <= t.excessOf(best.On) && tank.Run(p, on).Short <= best.Short+tankWarmer {
 		return on
 	}
 

@@ -9,9 +9,9 @@ import (
 // TestHeatPump_PriceOver has a heat pump pay for caps that it would exceed, but not for being off, nor where none binds it.
 func TestHeatPump_PriceOver(t *testing.T) {
 	choices := func() []heat.Choice { return []heat.Choice{{Off: true}, {Target: 20, Hold: 1}} }
-	h := &heatPump{heatedTank: &heatedTank{over: []int{0, 2}}}
+	h := &heatPump{heatedTank: &heatedTank{excess: []int{0, 2}}}
 	p := &heat.Problem{Slots: []heat.Slot{{Choices: choices()}, {Choices: choices()}, {Choices: choices()}}}
-	h.priceOver(p)
+	h.priceExcess(p)
 
 	for i, want := range []float64{1, 1 + 2*capPrice, 1} {
 		off, on := p.Slots[i].Choices[0], p.Slots[i].Choices[1]

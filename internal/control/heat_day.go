@@ -9,15 +9,15 @@ import (
 	"flexd/internal/store"
 )
 
-// keepHalfHour keeps what a heater is to draw in the running half-hour: with the first plan of
-// it, and with each that is sent.
-func (t *heatedTank) keepHalfHour(
+// recordHalfHour records what a heater is to draw in the running half-hour: when it is first
+// planned in that half-hour, and each time that a plan is sent.
+func (t *heatedTank) recordHalfHour(
 	ctx context.Context,
 	tx *store.Tx,
 	sent bool,
 ) error {
 	now := flex.PeriodAt(t.from)
-	if !sent && t.noted == now {
+	if !sent && t.recordedPeriod == now {
 		return nil
 	}
 
@@ -31,19 +31,19 @@ func (t *heatedTank) keepHalfHour(
 		may = t.plan.Steps
 	}
 
-	most := draws{
-		lists: [][]flex.Step{may},
-		power: t.plan.Power,
-		free:  true,
+	most := loadBound{
+		lists:     [][]flex.Step{may},
+		power:     t.plan.Power,
+		openEnded: true,
 	}
 
 	half := store.HeatHalfHour{
 		Expected: t.expectedIn(now),
-		Most:     flex.WattHours(most.mostIn(now.Span()) / 2),
+		Most:     flex.WattHours(most.maxIn(now.Span()) / 2),
 	}
 
-	if t.noted != now {
-		half.Moves = t.movable()
+	if t.recordedPeriod != now {
+		half.Moves = t.possibleMoves()
 	}
 
 	return tx.AddHeatHalfHour(
@@ -54,15 +54,15 @@ func (t *heatedTank) keepHalfHour(
 	)
 }
 
-// movesAhead is how many half-hours ahead the comfort is looked at that a heater is to keep,
-// where it is kept what it could move: twelve hours.
-const movesAhead = 24
+// comfortHalfHours is for how many half-hours comfort must be kept when the energy that a
+// heater could move is computed: twelve hours.
+const comfortHalfHours = 24
 
-// movable is by how much the heater could draw less, and more, than without instructions from
-// now on; nil where nothing is in force. An instruction that calls it does not take away what
-// it could have moved: that is what was offered.
-func (t *heatedTank) movable() *store.HeatMoves {
-	planned, may, ok := t.withoutCalls().canDo(movesAhead)
+// possibleMoves is by how much the heater could draw less or more than by its plan without
+// instructions, in windows that begin now; nil if no plan is in force. Instructions that call
+// it are ignored, because what they use is part of what was offered.
+func (t *heatedTank) possibleMoves() *store.HeatMoves {
+	planned, may, ok := t.withoutInstructions().possibleDraws(comfortHalfHours)
 	if !ok {
 		return nil
 	}
@@ -81,11 +81,11 @@ func (t *heatedTank) movable() *store.HeatMoves {
 	return moves
 }
 
-// withoutCalls is the heater with its plan in force, as if no instruction bound it from now
-// on.
-func (t *heatedTank) withoutCalls() toCall {
+// withoutInstructions returns a copy of the heater with its plan in force that no instruction
+// binds.
+func (t *heatedTank) withoutInstructions() callableHeater {
 	free := *t
-	free.called, free.returns = nil, nil
+	free.calls, free.returns = nil, nil
 	if t.pump == nil {
 		return &free
 	}
@@ -96,13 +96,13 @@ func (t *heatedTank) withoutCalls() toCall {
 	return &pump
 }
 
-// uncalledDraw is what the heater would draw in a half-hour, or what is left of it, without
-// the instructions that bind it then: so many Wh if none does.
+// uncalledDraw is what the heater would draw in a half-hour, or in the rest of it, without the
+// instructions that bind it then, in Wh; without any, it is planned.
 func (t *heatedTank) uncalledDraw(
 	span flex.Span,
 	planned float64,
 ) float64 {
-	asks := t.keepsIn(span)
+	asks := t.callsIn(span)
 	if len(asks) == 0 {
 		return planned
 	}
@@ -110,17 +110,18 @@ func (t *heatedTank) uncalledDraw(
 	return asks[0].Planned
 }
 
-// expectedIn is what the plan in force has the heater draw in a half-hour. A tank's thermostat
-// ends what its window would allow; in what has passed of the half-hour it drew by its window.
+// expectedIn is the energy that the heater is expected to draw in a half-hour by the plan in
+// force. A tank's thermostat may end a window early; in the part of the half-hour that has
+// passed, the tank is taken to have drawn as its window allowed.
 func (t *heatedTank) expectedIn(p flex.Period) flex.WattHours {
 	if t.plan.Room == nil {
 		passed := flex.Span{From: p.Start(), To: t.plan.StoredAt}
-		drawn := draws{
+		drawn := loadBound{
 			lists: [][]flex.Step{stepsWithin(t.plan.Steps, passed), t.plan.Expected},
 			power: t.plan.Power,
 		}
 
-		return energyIn([]draws{drawn}, p)
+		return energyIn([]loadBound{drawn}, p)
 	}
 
 	for _, c := range t.plan.Room.Course {

@@ -12,40 +12,42 @@ import (
 	"flexd/internal/store"
 )
 
-// Heat before what can wait, behind a main fuse.
+// Heaters before loads that can be moved, behind a main fuse.
 //
-// The order is: what cars need, then comfort, then least cost. A heater is planned in the
-// headroom that cars and batteries leave. Where it falls short so, and would not if they left
-// it more, its plan says when it would be on too: it asks for those half-hours, as few as
-// comfort takes. The cars of its site are then planned around as many of these as their needs
-// let them be, and batteries around all of them. Once the chargers have accepted that, the
-// heater is planned again, and has the headroom.
+// The order of priority is: the needs of cars, then comfort, then least cost. A heater is
+// planned in the headroom that cars and batteries leave. If it falls short there, and would
+// not with more headroom, its plan requests the half-hours in which it would then be on: as
+// few as its comfort takes. The cars of the site are planned around as many of these as their
+// needs permit, and batteries around all of them. Once the chargers have accepted their new
+// schedules, the heater is planned again and has the headroom.
 
 const (
-	// askPrice is what a kWh counts, in pence, in a half-hour that others would have to leave:
-	// more than any price.
-	askPrice = 1000.0
-	// heatTries limits how often a site's cars are planned to find which of those half-hours
+	// requestPrice is added to the price of a kWh, in pence, in a half-hour that others would
+	// have to leave: more than any price.
+	requestPrice = 1000.0
+	// heatTries limits how often a site's cars are planned to find which requested half-hours
 	// they can leave.
 	heatTries = 12
-	// heatSlack is by how much less a car may be charged because of heat: what rounding to
-	// whole seconds costs.
+	// heatSlack is by how much less a car may be charged because of heaters: the effect of
+	// rounding to whole seconds.
 	heatSlack flex.WattHours = 10
 )
 
-// crowds reports whether loads that could wait use headroom that the heater needs.
-func (t *heatedTank) crowds() bool { return !t.capped && slices.Contains(t.crowded, true) }
+// couldUseMore reports whether loads that can be moved use headroom that the heater could use.
+func (t *heatedTank) couldUseMore() bool {
+	return !t.underCaps && slices.Contains(t.usedByOthers, true)
+}
 
-// asking returns the prices and the closed half-hours of a heater that may also ask for
-// half-hours which others use: those are open to it, at askPrice more.
-func (t *heatedTank) asking() ([]float64, []bool) {
+// requestTerms returns the prices and the closed half-hours of a heater that may also request
+// half-hours which others use: these are open to it, at requestPrice more.
+func (t *heatedTank) requestTerms() ([]float64, []bool) {
 	var prices []float64
 	var closed []bool
 
 	for i := range t.slots {
 		price := t.buy[i]
-		if t.crowded[i] {
-			price += askPrice
+		if t.usedByOthers[i] {
+			price += requestPrice
 		}
 
 		prices = append(
@@ -54,23 +56,23 @@ func (t *heatedTank) asking() ([]float64, []bool) {
 		)
 		closed = append(
 			closed,
-			t.closed[i] && !t.crowded[i],
+			t.closed[i] && !t.usedByOthers[i],
 		)
 	}
 
 	return prices, closed
 }
 
-// askWater returns the half-hours that a tank asks for because its plan leaves it too cold;
-// nil if they would not help.
-func (t *heatedTank) askWater(
+// requestForWater returns the half-hours that a tank requests because its plan leaves the
+// water too cold; nil if they would not help.
+func (t *heatedTank) requestForWater(
 	plan *tank.Plan,
 ) []flex.Step {
-	if plan.Short <= tankWarmer || !t.crowds() {
+	if plan.Short <= tankWarmer || !t.couldUseMore() {
 		return nil
 	}
 
-	prices, closed := t.asking()
+	prices, closed := t.requestTerms()
 	best := tank.Solve(
 		t.problem(prices, closed),
 	)
@@ -79,25 +81,25 @@ func (t *heatedTank) askWater(
 		return nil
 	}
 
-	return t.askSteps(func(i int) bool {
+	return t.requestSteps(func(i int) bool {
 		return best.On[i]
 	})
 }
 
-// askRooms returns the half-hours that a heat pump asks for because its plan leaves the rooms
-// too cold; nil if they would not help.
-func (h *heatPump) askRooms(
+// requestForRooms returns the half-hours that a heat pump requests because its plan leaves the
+// rooms too cold; nil if they would not help.
+func (h *heatPump) requestForRooms(
 	p *heat.Problem,
 	plan *heat.Plan,
 ) []flex.Step {
-	if plan.Short <= pumpWarmer || !h.crowds() {
+	if plan.Short <= pumpWarmer || !h.couldUseMore() {
 		return nil
 	}
 
 	signals := h.signals
 	defer func() { h.signals = signals }()
 
-	prices, closed := h.asking()
+	prices, closed := h.requestTerms()
 	q := h.problem(
 		h.slots,
 		prices,
@@ -113,25 +115,25 @@ func (h *heatPump) askRooms(
 		return nil
 	}
 
-	return h.askSteps(func(i int) bool {
+	return h.requestSteps(func(i int) bool {
 		return best.Energy[i] > 0
 	})
 }
 
-// askSteps returns the half-hours in which a heater would be on and which others use now, as
-// steps without a gap.
-func (t *heatedTank) askSteps(
+// requestSteps returns the half-hours in which a heater would be on and which others use now,
+// as steps without gaps.
+func (t *heatedTank) requestSteps(
 	on func(slot int) bool,
 ) []flex.Step {
 	var steps []flex.Step
 	for i, s := range t.slots {
 		limit := flex.Watts(0)
-		if t.crowded[i] && on(i) {
+		if t.usedByOthers[i] && on(i) {
 			limit = t.power
 		}
 
 		if limit > 0 || len(steps) > 0 {
-			steps = joined(
+			steps = appendStep(
 				steps,
 				flex.Step{Span: s, Limit: limit},
 			)
@@ -141,35 +143,36 @@ func (t *heatedTank) askSteps(
 	return steps
 }
 
-// put stores a heater whose plan stays in force, with the half-hours that it asks for.
-func (t *heatedTank) put(
+// putUnchanged stores a heater whose plan stays in force, with the half-hours that it
+// requests.
+func (t *heatedTank) putUnchanged(
 	ctx context.Context,
 	tx *store.Tx,
-	asks []flex.Step,
+	requests []flex.Step,
 ) error {
-	t.plan.Asks = asks
+	t.plan.Asks = requests
 	if err := tx.PutTankPlan(ctx, &t.plan); err != nil {
 		return err
 	}
-	if err := t.expect(ctx, tx); err != nil {
+	if err := t.recordExpected(ctx, tx); err != nil {
 		return err
 	}
 
-	if err := t.keepHalfHour(ctx, tx, false); err != nil {
+	if err := t.recordHalfHour(ctx, tx, false); err != nil {
 		return err
 	}
 
-	return t.tellCars(ctx, tx)
+	return t.replanCars(ctx, tx)
 }
 
-// tellCars has the cars of the site planned again: at once if the heater asks for half-hours;
-// if it gave some up for the cars, as soon as its client may have accepted that.
-func (t *heatedTank) tellCars(
+// replanCars marks the cars of the site to be planned again: at once if the heater requests
+// half-hours; if it gave some up for the cars, as soon as its client may have accepted that.
+func (t *heatedTank) replanCars(
 	ctx context.Context,
 	tx *store.Tx,
 ) error {
 	asks := len(t.plan.Asks) > 0
-	if !asks && !t.yielded {
+	if !asks && !t.gaveUp {
 		return nil
 	}
 
@@ -192,23 +195,23 @@ func (t *heatedTank) tellCars(
 	return tx.MarkAt(ctx, tx.Now().Add(FuseInterval), cars...)
 }
 
-// heatAsk is a half-hour that a heater asks for.
-type heatAsk struct {
+// heatRequest is a half-hour that a heater requests.
+type heatRequest struct {
 	flex.Step
-	heater int // its place among the heaters of the site
+	heater int // its index among the heaters of the site
 }
 
-// heatAsks returns the half-hours that heaters ask for, in order of time.
-func heatAsks(heaters []draws) []heatAsk {
-	var asks []heatAsk
+// heatRequestsOf returns the half-hours that heaters request, in order of time.
+func heatRequestsOf(heaters []loadBound) []heatRequest {
+	var requests []heatRequest
 	for n := range heaters {
-		for _, s := range heaters[n].asks {
+		for _, s := range heaters[n].requests {
 			if s.Limit == 0 {
 				continue
 			}
 
 			for _, span := range spansTo(s.From, s.To) {
-				asks = append(asks, heatAsk{
+				requests = append(requests, heatRequest{
 					Step: flex.Step{
 						Span:  span,
 						Limit: s.Limit,
@@ -219,33 +222,33 @@ func heatAsks(heaters []draws) []heatAsk {
 		}
 	}
 
-	slices.SortStableFunc(asks, func(a, b heatAsk) int {
+	slices.SortStableFunc(requests, func(a, b heatRequest) int {
 		return a.From.Compare(b.From)
 	})
 
-	return asks
+	return requests
 }
 
-// merged are some of what heaters ask for, as draws of each.
-func merged(
-	asks []heatAsk,
-	heaters []draws,
-) []draws {
-	var all []draws
+// requestLoads returns some requests as one load for each heater.
+func requestLoads(
+	requests []heatRequest,
+	heaters []loadBound,
+) []loadBound {
+	var all []loadBound
 	for n := range heaters {
 		var steps []flex.Step
-		for _, a := range asks {
+		for _, a := range requests {
 			if a.heater == n {
 				steps = append(steps, a.Step)
 			}
 		}
 
 		if len(steps) > 0 {
-			all = append(all, draws{
-				lists: [][]flex.Step{steps},
-				power: heaters[n].power,
-				wired: heaters[n].wired,
-				asked: true,
+			all = append(all, loadBound{
+				lists:     [][]flex.Step{steps},
+				power:     heaters[n].power,
+				wiring:    heaters[n].wiring,
+				isRequest: true,
 			})
 		}
 	}
@@ -253,39 +256,40 @@ func merged(
 	return all
 }
 
-// granted finds how many of the things that are asked for can be had together: all of them, or
-// the first half and then the second, and so on. It tries so often at most, and what can be
-// had of some can be had of fewer. The last that it found possible is what it returns.
-func granted[T any](
-	asks []T,
+// largestPossible finds a large subset of items that is possible. It tries all of them, and if
+// that is not possible the first half and then the second half, each in the same way and in
+// addition to what was found so far. Every subset of a possible set must be possible. It
+// returns the last set that was found possible, after at most tries attempts.
+func largestPossible[T any](
+	items []T,
 	tries int,
 	possible func([]T) (bool, error),
 ) ([]T, error) {
-	g := granting[T]{
-		left:     tries,
+	g := subsetSearch[T]{
+		tries:    tries,
 		possible: possible,
 	}
-	g.add(asks)
+	g.add(items)
 
-	return g.has, g.err
+	return g.accepted, g.err
 }
 
-// granting is a search for what can be granted.
-type granting[T any] struct {
-	has      []T
-	left     int
+// subsetSearch is the state of the search of largestPossible.
+type subsetSearch[T any] struct {
+	accepted []T
+	tries    int
 	possible func([]T) (bool, error)
 	err      error
 }
 
-// add grants as many of some as can be, beside those that were.
-func (g *granting[T]) add(asks []T) {
-	if len(asks) == 0 || g.left == 0 || g.err != nil {
+// add adds as many of some items as possible to those found so far.
+func (g *subsetSearch[T]) add(items []T) {
+	if len(items) == 0 || g.tries == 0 || g.err != nil {
 		return
 	}
 
-	g.left--
-	all := slices.Concat(g.has, asks)
+	g.tries--
+	all := slices.Concat(g.accepted, items)
 	ok, err := g.possible(all)
 	if err != nil {
 		g.err = err
@@ -293,40 +297,41 @@ func (g *granting[T]) add(asks []T) {
 	}
 
 	if ok {
-		g.has = all
+		g.accepted = all
 		return
 	}
 
-	if half := len(asks) / 2; half > 0 {
-		g.add(asks[:half])
-		g.add(asks[half:])
+	if half := len(items) / 2; half > 0 {
+		g.add(items[:half])
+		g.add(items[half:])
 	}
 }
 
-// besideHeat plans a site again around the half-hours that its heaters ask for. It leaves them
-// as many as it can while each car still gets as much of its need as it gets without heaters.
-func (f *behindFuse) besideHeat(
+// planAroundHeat plans a site again around the half-hours that its heaters request. It leaves
+// them as many as it can while each car still gets as much of its need as by the plan without
+// them.
+func (f *sitePlan) planAroundHeat(
 	ctx context.Context,
 	d *Service,
-	pose func(*behindFuse),
-	alone *behindFuse,
-) (*behindFuse, error) {
-	asks := slices.DeleteFunc(heatAsks(f.tanks), func(a heatAsk) bool {
+	pose func(*sitePlan),
+	withoutHeat *sitePlan,
+) (*sitePlan, error) {
+	requests := slices.DeleteFunc(heatRequestsOf(f.heaters), func(a heatRequest) bool {
 		return !a.To.After(f.from)
 	})
-	if len(asks) == 0 || !f.tight {
-		return alone, nil
+	if len(requests) == 0 || !f.tight {
+		return withoutHeat, nil
 	}
 
-	best := alone
-	_, err := granted(asks, heatTries, func(some []heatAsk) (bool, error) {
-		g := f.unplanned()
-		g.asked = merged(some, f.tanks)
+	best := withoutHeat
+	_, err := largestPossible(requests, heatTries, func(some []heatRequest) (bool, error) {
+		g := f.unplannedCopy()
+		g.heatRequests = requestLoads(some, f.heaters)
 		pose(g)
-		g.follow(f)
+		g.copySchedules(f)
 
-		g, err := g.besideGivers(ctx, d, pose)
-		if err != nil || !g.meetsAs(alone) {
+		g, err := g.planAroundDischarging(ctx, d, pose)
+		if err != nil || !g.meetsEachNeed(withoutHeat) {
 			return false, err
 		}
 
@@ -341,17 +346,17 @@ func (f *behindFuse) besideHeat(
 	return best, nil
 }
 
-// meetsAs reports whether each car comes to as much of what it needs, and of what it was asked
-// to charge now, as by other plans of the same cars: once all have accepted theirs, and until
-// then.
-func (f *behindFuse) meetsAs(other *behindFuse) bool {
+// meetsEachNeed reports whether each car gets as much of its need, and of its energy during
+// charge-now, as by another plan of the same cars: once all have accepted their schedules, and
+// until then.
+func (f *sitePlan) meetsEachNeed(other *sitePlan) bool {
 	for i, car := range f.cars {
 		than := other.cars[i]
 		if car.pastReadyBy {
 			continue
 		}
 
-		if !car.servedAs(than) {
+		if !car.meetsNeedAs(than) {
 			return false
 		}
 	}
@@ -359,33 +364,35 @@ func (f *behindFuse) meetsAs(other *behindFuse) bool {
 	return true
 }
 
-// servedAs reports whether a car gets at least as much of its need as by another plan.
-func (c *siteCar) servedAs(than *siteCar) bool {
-	final := c.lacks(c.finalSteps) <= than.lacks(than.finalSteps)+heatSlack
-	until := c.lacks(c.stepsForNow) <= than.lacks(than.stepsForNow)+heatSlack
-	now := c.chargesNow() >= than.chargesNow()-heatSlack
+// meetsNeedAs reports whether a car gets as much of its need as by another plan, within
+// heatSlack.
+func (c *siteCar) meetsNeedAs(than *siteCar) bool {
+	final := c.shortfallOf(c.finalSteps) <= than.shortfallOf(than.finalSteps)+heatSlack
+	until := c.shortfallOf(c.stepsForNow) <= than.shortfallOf(than.stepsForNow)+heatSlack
+	now := c.chargeNowEnergy() >= than.chargeNowEnergy()-heatSlack
 
 	return final && until && now
 }
 
-// lacks is what steps leave of a car's need; nothing of one that continues by what it gives.
-func (c *siteCar) lacks(steps []flex.Step) flex.WattHours {
+// shortfallOf is the part of a car's need that steps do not meet; none for a car that keeps
+// discharging, whose need was checked.
+func (c *siteCar) shortfallOf(steps []flex.Step) flex.WattHours {
 	if c.keepsDischarging {
 		return 0
 	}
-	return max(0, c.problem.Need-c.takes(steps))
+	return max(0, c.problem.Need-c.energyOf(steps))
 }
 
-// chargesNow is what a car takes while it was asked to charge at once.
-func (c *siteCar) chargesNow() flex.WattHours {
-	return c.takes(stepsWithin(
+// chargeNowEnergy is the energy that a car gets during its charge-now.
+func (c *siteCar) chargeNowEnergy() flex.WattHours {
+	return c.energyOf(stepsWithin(
 		c.stepsForNow,
 		c.problem.ChargeNow,
 	))
 }
 
-// takes is what a car takes by steps, to its power.
-func (c *siteCar) takes(steps []flex.Step) flex.WattHours {
+// energyOf is the energy that a car gets by steps, at no more than its power.
+func (c *siteCar) energyOf(steps []flex.Step) flex.WattHours {
 	sum := int64(0)
 	for _, s := range steps {
 		power := min(s.Limit, c.problem.Power)
@@ -396,26 +403,27 @@ func (c *siteCar) takes(steps []flex.Step) flex.WattHours {
 	return flex.WattHours(sum / 3600)
 }
 
-// drawAsked counts what heaters ask for. From the end of the cars on it is all that they can
-// draw, so that what a car has by itself then leaves them headroom to be planned in, as far as
-// the cars can then charge at all.
-func (f *behindFuse) drawAsked() {
-	if !f.tight || len(f.tanks) == 0 {
+// addHeatRequests adds what heaters request to the loads. After the last end of a car that is
+// all the power that they could draw beyond their plans, so that the cars' own power after
+// their end leaves headroom for heat. It is only the requests if the cars could then not
+// charge at all.
+func (f *sitePlan) addHeatRequests() {
+	if !f.tight || len(f.heaters) == 0 {
 		return
 	}
 
-	if !f.leavesLeast(f.tanks...) {
+	if !f.leavesCarsEnough(f.heaters...) {
 		f.others = append(
 			f.others,
-			f.asked...,
+			f.heatRequests...,
 		)
 		return
 	}
 
-	for _, a := range f.asked {
+	for _, a := range f.heatRequests {
 		before := flex.Span{
 			From: f.from,
-			To:   f.last,
+			To:   f.lastEnd,
 		}
 		a.lists = [][]flex.Step{
 			stepsWithin(a.lists[0], before),
@@ -423,24 +431,24 @@ func (f *behindFuse) drawAsked() {
 		f.others = append(f.others, a)
 	}
 
-	for i := range f.tanks {
+	for i := range f.heaters {
 		f.others = append(
 			f.others,
-			f.tanks[i].rest(f.last),
+			f.heaters[i].beyondPlan(f.lastEnd),
 		)
 	}
 }
 
-// lasts has the site's cars count as charging until an instant at least: until then heaters
-// draw by their plans.
-func (f *behindFuse) lasts(end time.Time) {
-	f.last = flex.Later(f.last, end)
-	f.others = slices.DeleteFunc(f.others, func(o draws) bool { return o.asked })
-	f.drawAsked()
+// extendTo moves the last end of the site's cars to an instant, if that is later: until then
+// heaters count with their plans.
+func (f *sitePlan) extendTo(end time.Time) {
+	f.lastEnd = flex.Later(f.lastEnd, end)
+	f.others = slices.DeleteFunc(f.others, func(o loadBound) bool { return o.isRequest })
+	f.addHeatRequests()
 }
 
-// rest is the power that a heater could draw from an instant on beyond its plan.
-func (d *draws) rest(from time.Time) draws {
+// beyondPlan is the power that a heater could draw beyond its plan from an instant on.
+func (d *loadBound) beyondPlan(from time.Time) loadBound {
 	var steps []flex.Step
 	for _, s := range d.lists[0] {
 		span := s.Meet(flex.Span{
@@ -455,10 +463,10 @@ func (d *draws) rest(from time.Time) draws {
 		}
 	}
 
-	return draws{
-		lists: [][]flex.Step{steps},
-		power: d.power,
-		wired: d.wired,
-		asked: true,
+	return loadBound{
+		lists:     [][]flex.Step{steps},
+		power:     d.power,
+		wiring:    d.wiring,
+		isRequest: true,
 	}
 }

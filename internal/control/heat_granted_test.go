@@ -27,7 +27,7 @@ func TestGranted(t *testing.T) {
 
 		var asked int
 		var last []int
-		got, err := granted(asks, tries, func(some []int) (bool, error) {
+		got, err := largestPossible(asks, tries, func(some []int) (bool, error) {
 			asked++
 			if sum(some) > budget {
 				return false, nil
@@ -55,7 +55,7 @@ func TestGranted(t *testing.T) {
 	}
 
 	broken := errors.New("broken")
-	if _, err := granted([]int{1, 2}, 9, func([]int) (bool, error) { return false, broken }); !errors.Is(err, broken) {
+	if _, err := largestPossible([]int{1, 2}, 9, func([]int) (bool, error) { return false, broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }

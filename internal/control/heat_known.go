@@ -11,35 +11,36 @@ import (
 )
 
 const (
-	// A building's loss is known well if it is known to goodLoss of it, and fairly to
-	// fairLoss.
+	// A building's loss has a high certainty if its relative error is at most goodLoss, and a
+	// medium one up to fairLoss.
 	goodLoss, fairLoss = 0.1, 0.25
-	// What is drawn from a tank is known well from goodDays, and fairly from fairDays.
+	// What is used from a tank has a high certainty from goodDays of readings on, and a medium
+	// one from fairDays.
 	goodDays, fairDays = 7, 3
 )
 
-// AssetHeat is what is known of the heat of a heat pump or a hot-water tank.
+// AssetHeat is the thermal model of a heat pump's building or of a hot-water tank.
 type AssetHeat struct {
 	AssetID   flex.AssetID
 	Type      flex.AssetType
-	Days      int    // of readings that it was learned from; 0 if it is assumed
+	Days      int    // of readings that it was learned from; 0 if assumed
 	Since     string // the first of them
 	Certainty rate.Certainty
-	// what was read before teaches nothing; zero if never reset
+	// earlier readings are not used; zero if never reset
 	ResetAt time.Time
 	// of a heat pump's building, learned or assumed
 	Loss     float64 // W for each degree of difference to the outdoors
 	Capacity float64 // Wh for each degree
 	Gain     float64 // W that people and the sun give
-	Miss     float64 // degrees that a forecast of three hours was off; 0 if it is assumed
-	// UsedInDay is what is drawn from a tank and lost in a day, and Spare the most that is
-	// kept for more.
+	Miss     float64 // error of a forecast of three hours, in degrees; 0 if assumed
+	// UsedInDay is what is used from a tank and lost in a day, and Spare the most that is
+	// stored in reserve.
 	UsedInDay flex.WattHours
 	Spare     flex.WattHours
 }
 
-// Heat returns what is known of the heat of an asset. One that does not heat, or is another
-// organisation's, is NotFound.
+// Heat returns the thermal model of an asset. An asset that does not heat, or of another
+// organisation, is NotFound.
 func (s *Service) Heat(
 	ctx context.Context,
 	org flex.OrgID,
@@ -72,18 +73,18 @@ func (s *Service) Heat(
 	return known, err
 }
 
-// heat is what is known of the heater.
+// heat returns the model that the heater is planned with.
 func (t *heatedTank) heat() AssetHeat {
 	known := AssetHeat{
 		AssetID: t.asset.ID,
 		Type:    t.asset.Type,
-		ResetAt: t.known.ResetAt,
+		ResetAt: t.model.ResetAt,
 	}
 
 	good, fair := false, false
 	if t.asset.Type == flex.HeatPump {
 		b := assumedBuilding(t.power)
-		if rooms := t.known.Rooms; rooms != nil {
+		if rooms := t.model.Rooms; rooms != nil {
 			b = *rooms
 			known.Days, known.Since = rooms.Days, rooms.Since
 		}
@@ -93,11 +94,11 @@ func (t *heatedTank) heat() AssetHeat {
 		off := b.Error
 		good, fair = off <= goodLoss, off <= fairLoss
 	} else {
-		if water := t.known.Water; water != nil {
+		if water := t.model.Water; water != nil {
 			known.Days, known.Since = water.Days, water.Since
 		}
 
-		used, spare := t.daily()
+		used, spare := t.dailyUse()
 		known.UsedInDay, known.Spare = flex.WattHours(used), flex.WattHours(spare)
 		good, fair = known.Days >= goodDays, known.Days >= fairDays
 	}
@@ -107,7 +108,7 @@ func (t *heatedTank) heat() AssetHeat {
 	return known
 }
 
-// certainty is how well something is known.
+// certainty is the certainty of a learned value.
 func certainty(learned, good, fair bool) rate.Certainty {
 	switch {
 	case !learned:
@@ -121,19 +122,19 @@ func certainty(learned, good, fair bool) rate.Certainty {
 	return rate.Low
 }
 
-// daily is what leaves the tank in a day, and the most that is kept for more than is expected,
-// in Wh.
-func (t *heatedTank) daily() (used, spare int) {
+// dailyUse returns what is used from the tank and lost in a day, and the most that is stored
+// in reserve, in Wh.
+func (t *heatedTank) dailyUse() (used, spare int) {
 	known := t.pattern()
 	for slot := range known.Used {
 		used += known.Used[slot]
 		spare = max(spare, known.Spare[slot])
 	}
 
-	return used, min(spare, int(spareMost*float64(t.capacity)))
+	return used, min(spare, int(maxSparePart*float64(t.capacity)))
 }
 
-// Sentence says what is known, and how.
+// Sentence describes the model, with its origin.
 func (k *AssetHeat) Sentence() string {
 	text := fmt.Sprintf(
 		"planned with %.1f kWh drawn and lost in a day, and up to %.1f kWh kept for more",

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// HeatDays is the number of past days that a heat pump's building and a tank are learned
-	// from.
+	// HeatDays is the number of past days from which the model of a building or tank is
+	// learned.
 	HeatDays = 14
-	// heatGap is how far apart two readings of a temperature may be to interpolate between
+	// heatGap is the longest time between two readings of a temperature to interpolate between
 	// them.
 	heatGap = 65 * time.Minute
 	// heatWindows is the least number of windows of three hours to learn a building from: a
@@ -24,36 +24,36 @@ const (
 	heatWindows = 16
 )
 
-// halfHourHeat is what was read of a heater in a half-hour.
+// halfHourHeat has the readings of a heater in one half-hour.
 type halfHourHeat struct {
 	before  float64 // degrees at its beginning
 	after   float64
 	energy  float64 // Wh of electricity
 	outdoor float64 // degrees
-	known   bool
+	valid   bool
 }
 
-// heatRead is what was read of a heater in some days.
-type heatRead struct {
+// heatReadings has the readings of a heater from some days, each list in the order of time.
+type heatReadings struct {
 	temps    []flex.Reading // in the order of time
 	outdoors []flex.Reading
 	powers   []flex.Reading
 }
 
-// readHeatDays reads what a heater is learned from: its readings of the days before today,
-// from its last reset on.
-func (t *heatedTank) readHeatDays(ctx context.Context, tx *store.Tx) (heatRead, error) {
+// readHeatDays reads what a heater's model is learned from: the readings of the days before
+// today, since its last reset.
+func (t *heatedTank) readHeatDays(ctx context.Context, tx *store.Tx) (heatReadings, error) {
 	today := flex.DayAt(tx.Now())
 	rs, err := tx.Readings(ctx, heatQuery(&t.asset, today))
 	if err != nil {
-		return heatRead{}, fmt.Errorf("read what a heater learns from: %w", err)
+		return heatReadings{}, fmt.Errorf("read what a heater learns from: %w", err)
 	}
 
 	slices.SortStableFunc(rs, func(a, b flex.Reading) int { return a.To.Compare(b.To) })
 
-	var r heatRead
+	var r heatReadings
 	for _, x := range rs {
-		if x.From.Before(t.known.ResetAt) || x.To.After(today.Start()) {
+		if x.From.Before(t.model.ResetAt) || x.To.After(today.Start()) {
 			continue
 		}
 
@@ -67,7 +67,7 @@ func (t *heatedTank) readHeatDays(ctx context.Context, tx *store.Tx) (heatRead, 
 		}
 	}
 
-	r.temps, r.outdoors = t.believed(r.temps), t.believed(r.outdoors)
+	r.temps, r.outdoors = t.plausibleTemps(r.temps), t.plausibleTemps(r.outdoors)
 
 	return r, nil
 }
@@ -115,9 +115,9 @@ func tempAt(list []flex.Reading, at time.Time) (float64, bool) {
 	return before + part*(after-before), true
 }
 
-// halfHours are the half-hours of the days that were read, in their order. Where the
-// temperature outdoors was not read it is what is usual.
-func (r *heatRead) halfHours() ([]flex.Period, []halfHourHeat) {
+// halfHours returns the half-hours between the first and the last temperature, in order. Where
+// the temperature outdoors was not read, it is the usual one.
+func (r *heatReadings) halfHours() ([]flex.Period, []halfHourHeat) {
 	if len(r.temps) == 0 {
 		return nil, nil
 	}
@@ -134,7 +134,7 @@ func (r *heatRead) halfHours() ([]flex.Period, []halfHourHeat) {
 		h.after, ended = tempAt(r.temps, p.End())
 		energy, metered := drawn[p]
 		h.energy = float64(energy)
-		h.known = metered && begun && ended
+		h.valid = metered && begun && ended
 
 		mid := p.Start().Add(flex.HalfHour / 2)
 		outdoor, read := tempAt(r.outdoors, mid)
@@ -149,23 +149,23 @@ func (r *heatRead) halfHours() ([]flex.Period, []halfHourHeat) {
 }
 
 // sinceText is the day of the first reading of a temperature.
-func (r *heatRead) sinceText() string {
+func (r *heatReadings) sinceText() string {
 	return flex.DayAt(r.temps[0].To).String()
 }
 
-// learnRooms learns a building from what was read of it; nil if that is too little, or no
-// building can be so.
-func (t *heatedTank) learnRooms(r *heatRead) *store.BuildingRecord {
+// learnRooms learns the model of a building; nil if there are too few readings, or the result
+// cannot be a building's.
+func (t *heatedTank) learnRooms(r *heatReadings) *store.BuildingRecord {
 	assumed := assumedBuilding(t.power)
 	_, list := r.halfHours()
-	t.doubt(list)
-	doubtRuns(list)
+	t.dropContradictions(list)
+	dropUnmeteredRuns(list)
 
 	var samples []heat.Sample
 	gap, known := true, 0
 	for i := range list {
 		h := &list[i]
-		if !h.known {
+		if !h.valid {
 			gap = true
 			continue
 		}
@@ -204,13 +204,13 @@ func (t *heatedTank) learnRooms(r *heatRead) *store.BuildingRecord {
 	}
 }
 
-// daysIn is how many days some half-hours are, one at least.
+// daysIn is the number of days that some half-hours make, rounded, at least 1.
 func daysIn(halfHours int) int { return max(1, (halfHours+24)/48) }
 
-// learnWater learns what leaves a tank from what was read of it; nil if that is too little.
-func (t *heatedTank) learnWater(r *heatRead) *store.WaterRecord {
+// learnWater learns how much is used from a tank; nil if there are too few readings.
+func (t *heatedTank) learnWater(r *heatReadings) *store.WaterRecord {
 	periods, list := r.halfHours()
-	t.doubt(list)
+	t.dropContradictions(list)
 	days, known := t.waterDays(periods, list)
 	if known < tank.DaySlots/2 {
 		return nil
@@ -226,13 +226,14 @@ func (t *heatedTank) learnWater(r *heatRead) *store.WaterRecord {
 	}
 }
 
-// leastOfLoss is the part of what a tank is assumed to lose that must have left it on a day
-// for the day to be believed.
-const leastOfLoss = 0.25
+// minLossPart is the fraction of the assumed standing loss that must have left a tank on a day
+// for the day's readings to be plausible.
+const minLossPart = 0.25
 
-// waterDays are what left a tank on each day, and of how many half-hours that is known. A day
-// on which next to nothing left it is unknown: its meter shows too little. Of an hour that the
-// clock shows twice the half-hour in which more left it counts.
+// waterDays returns the energy that left a tank on each day, and the number of half-hours in
+// which that is known. A day on which next to nothing left it counts as unknown, because its
+// meter must show too little. On the day with an hour twice, the greater of the two values
+// counts.
 func (t *heatedTank) waterDays(periods []flex.Period, list []halfHourHeat) ([]tank.Day, int) {
 	var days []tank.Day
 	known := 0
@@ -251,13 +252,14 @@ func (t *heatedTank) waterDays(periods []flex.Period, list []halfHourHeat) ([]ta
 	return days, known
 }
 
-// waterDay is what left a tank in the half-hours of one day, and of how many it is known.
+// waterDay returns the energy that left a tank in each half-hour of one day, and the number of
+// those that are known.
 func (t *heatedTank) waterDay(periods []flex.Period, list []halfHourHeat) (tank.Day, int) {
 	day := unknownDay()
 	known, sum := 0, 0.0
-	used := t.leftIn(list)
+	used := t.usedIn(list)
 	for i, p := range periods {
-		if !list[i].known {
+		if !list[i].valid {
 			continue
 		}
 
@@ -267,33 +269,33 @@ func (t *heatedTank) waterDay(periods []flex.Period, list []halfHourHeat) (tank.
 		day[place] = max(day[place], int(max(0, used[i])))
 	}
 
-	if sum < leastOfLoss*float64(TankLoss)*dayOf(known) {
+	if sum < minLossPart*float64(TankLoss)*dayFraction(known) {
 		return day, 0
 	}
 
 	return day, known
 }
 
-// leftIn is what left a tank in half-hours that follow each other, in Wh; nothing where it is
-// not known. A thermometer that shows late what was heated has more leave the tank in one
-// half-hour, and less than nothing in the next: the one makes up for the other.
-func (t *heatedTank) leftIn(list []halfHourHeat) []float64 {
-	left := make([]float64, len(list))
+// usedIn returns the energy that left a tank in consecutive half-hours, in Wh; zero where it
+// is not known. If a thermometer shows heat late, the energy seems too large in one half-hour
+// and negative in the next. The negative part is then moved back to the half-hour before.
+func (t *heatedTank) usedIn(list []halfHourHeat) []float64 {
+	remaining := make([]float64, len(list))
 	for i := range list {
 		h := &list[i]
-		if !h.known {
+		if !h.valid {
 			continue
 		}
 
-		left[i] = h.energy - (h.after-h.before)*t.perKelvin()
-		if i > 0 && left[i] < 0 {
-			late := min(-left[i], max(0, left[i-1]))
-			left[i-1] -= late
-			left[i] += late
+		remaining[i] = h.energy - (h.after-h.before)*t.perKelvin()
+		if i > 0 && remaining[i] < 0 {
+			late := min(-remaining[i], max(0, remaining[i-1]))
+			remaining[i-1] -= late
+			remaining[i] += late
 		}
 	}
 
-	return left
+	return remaining
 }
 
 // unknownDay is a day of which nothing is known.
@@ -305,12 +307,12 @@ func unknownDay() tank.Day {
 	return d
 }
 
-// learn learns the heater once a day, when it is first planned, and again when its power or
-// its volume changed. It keeps what it learned.
+// learn updates the heater's model once a day, when it is first planned, and when its power or
+// its volume has changed. It stores the model.
 func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 	today := flex.DayAt(tx.Now())
-	as := t.learnedAs()
-	if t.known.Day == today && t.known.As == as {
+	as := t.modelBasis()
+	if t.model.Day == today && t.model.As == as {
 		return nil
 	}
 
@@ -319,26 +321,27 @@ func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
-	m := store.HeatModel{Day: today, ResetAt: t.known.ResetAt, As: as}
+	m := store.HeatModel{Day: today, ResetAt: t.model.ResetAt, As: as}
 	if t.asset.Type == flex.HeatPump {
 		m.Rooms = t.learnRooms(&read)
 	} else {
 		m.Water = t.learnWater(&read)
 	}
 
-	t.known = m
+	t.model = m
 
 	return tx.PutHeatModel(ctx, t.asset.ID, &m)
 }
 
-// assumed is what leaves a tank of which nothing is known, and what is to be in it in the
-// hours in which people are up: the water of a shower, but no more than half of what it holds.
+// assumed returns the assumed use of a tank that nothing is known of. In the hours in which
+// people are up, the reserve is the water of a shower, but at most half of what the tank
+// holds.
 func (t *heatedTank) assumed() *tank.Pattern {
 	var p tank.Pattern
 	for slot := range tank.DaySlots {
 		drawn := tank.DrawnIn(slot, TankDraw)
 		p.Used[slot] = drawn + int(TankLoss)/tank.DaySlots
-		if slot >= upFrom && slot < upTo {
+		if slot >= wakingFrom && slot < wakingTo {
 			p.Spare[slot] = int(min(TankSpare, t.capacity/2))
 		}
 	}
@@ -346,9 +349,9 @@ func (t *heatedTank) assumed() *tank.Pattern {
 	return &p
 }
 
-// pattern is what leaves the tank: as it was learned, else as it is assumed.
+// pattern returns the use of the tank as it was learned, or else the assumed one.
 func (t *heatedTank) pattern() *tank.Pattern {
-	water := t.known.Water
+	water := t.model.Water
 	if water == nil || len(water.Used) != tank.DaySlots || len(water.Spare) != tank.DaySlots {
 		return t.assumed()
 	}

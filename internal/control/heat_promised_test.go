@@ -19,15 +19,15 @@ func TestPromised_Beyond(t *testing.T) {
 	c.Expected = []flex.Step{{Span: flex.Span{From: end.Add(-6 * time.Hour), To: end}, Limit: 1000}}
 
 	heater := heatedTank{
-		called:  []store.HeaterCall{c},
+		calls:   []store.HeaterCall{c},
 		returns: []*instruct.Rebound{instruct.NewRebound(c.Window.To, 3000)},
 	}
 
 	first := flex.PeriodAt(end)
-	if asks := heater.promisedIn(first.Add(-1).Span()); len(asks) != 1 || asks[0].Planned != 500 {
+	if asks := heater.expectedLimitsIn(first.Add(-1).Span()); len(asks) != 1 || asks[0].Planned != 500 {
 		t.Errorf("in the last half-hour of the plan %+v is asked", asks)
 	}
-	if asks := heater.promisedIn(first.Span()); len(asks) != 0 {
+	if asks := heater.expectedLimitsIn(first.Span()); len(asks) != 0 {
 		t.Errorf("after it %+v is asked", asks)
 	}
 }

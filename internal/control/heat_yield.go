@@ -12,40 +12,39 @@ import (
 	"flexd/internal/store"
 )
 
-// Cars' needs before heat, behind a main fuse.
+// The needs of cars before heaters, behind a main fuse.
 //
-// A car that falls short by its schedule has what heaters of its site leave it. How much they
-// may take is worked out from the fuse alone: what cars could take without the heater, less
-// what they need. A heater whose plan takes more gives up half-hours in which it would: as few
-// as its comfort allows, and where that is not enough those that cost its comfort least. It
-// gives up no more than the needs take, and no comfort beyond yieldRooms and yieldWater. Once
-// its client has accepted that, the cars are planned again.
+// A car that falls short by its schedule gets what the heaters of its site leave it. How much
+// energy a heater may take follows from the fuse alone: what the cars could charge without the
+// heater, less what they need. A heater whose plan takes more gives up half-hours: as few as
+// its comfort permits, and if that is not enough those that reduce its comfort least. It gives
+// up no more than the needs require, and no more comfort than yieldRooms and yieldWater. Once
+// its client has accepted its new plan, the cars are planned again.
 
 const (
 	// yieldRooms and yieldWater are by how many degrees rooms and water may become colder than
 	// the bottom of their band for a car.
 	yieldRooms, yieldWater = 1.5, 5.0
-	// yieldPrice is the cost, in pence per kWh, of what a heater takes from cars that fall
-	// short: even a watt-hour costs more than any heat.
+	// yieldPrice is the cost, in pence per kWh, of energy that a heater takes from cars that
+	// fall short: even a watt-hour costs more than any heat.
 	yieldPrice = 1e6
-	// yieldTries is how often a heater is planned, after the first three times, to find how
-	// little comfort it must give up.
+	// yieldTries is how often a heater is planned, after the first three times, to find the
+	// least comfort that it must give up.
 	yieldTries = 5
-	// yieldSlack is left to cars in addition to their need, because their power is rounded
-	// down.
+	// yieldSlack is left to cars in addition to their need, as their power is rounded down.
 	yieldSlack flex.WattHours = 50
 )
 
-// taken is what a heater takes from the cars that are to be ready by an instant.
-type taken struct {
-	each []flex.WattHours // in each half-hour in which it may be on
-	most flex.WattHours   // the most that it may take, or they fall short
+// carLoss is the energy that a heater takes from the cars which are to be ready by an instant.
+type carLoss struct {
+	perHalfHour []flex.WattHours // by each half-hour in which the heater is on
+	allowed     flex.WattHours   // the most that it may take without a car falling short
 }
 
-// by is what a heater takes if it is on in some half-hours.
-func (k *taken) by(on []bool) flex.WattHours {
+// of is the energy that a heater takes from cars if it is on in some half-hours.
+func (k *carLoss) of(on []bool) flex.WattHours {
 	var sum flex.WattHours
-	for i, e := range k.each {
+	for i, e := range k.perHalfHour {
 		if on[i] {
 			sum += e
 		}
@@ -54,39 +53,39 @@ func (k *taken) by(on []bool) flex.WattHours {
 	return sum
 }
 
-// keepNeeds reports whether no car falls short if a heater is on in some half-hours.
-func keepNeeds(needs []taken, on []bool) bool {
-	return !slices.ContainsFunc(needs, func(k taken) bool {
-		return k.by(on) > k.most
+// meetsNeeds reports whether no car falls short if the heater is on in some half-hours.
+func meetsNeeds(needs []carLoss, on []bool) bool {
+	return !slices.ContainsFunc(needs, func(k carLoss) bool {
+		return k.of(on) > k.allowed
 	})
 }
 
-// yielding is a heater that may have to give up half-hours for cars.
-type yielding struct {
-	needs   []taken
+// heatReduction computes which half-hours a heater gives up for cars.
+type heatReduction struct {
+	needs   []carLoss
 	prices  []float64 // of its half-hours
 	inForce []bool    // when it is on by its plan in force
-	// when it is on by its best plan if each half-hour costs what it takes from cars besides,
-	// and a part of the comfort is given up
+	// when it is on by its best plan, if each half-hour has the additional cost of what it
+	// takes from cars, and a fraction (0 to 1) of the comfort that may be given up is given up
 	plan func(takes []flex.WattHours, part float64) []bool
 }
 
-// closed are the half-hours that the heater gives up; nil for none.
-func (y *yielding) closed() []bool {
+// closed returns the half-hours that the heater gives up; nil for none.
+func (y *heatReduction) closed() []bool {
 	if len(y.needs) == 0 {
 		return nil
 	}
 
-	takes := y.takes()
+	takes := y.maxLosses()
 	on := y.plan(nil, 0)
-	kept := keepNeeds(y.needs, on)
-	if kept && keepNeeds(y.needs, y.inForce) {
+	met := meetsNeeds(y.needs, on)
+	if met && meetsNeeds(y.needs, y.inForce) {
 		return nil
 	}
 
-	if !kept {
-		on = y.least(takes)
-		if y.alike(on) {
+	if !met {
+		on = y.leastComfortLoss(takes)
+		if y.currentIsEquivalent(on) {
 			on = y.inForce
 		}
 	}
@@ -95,26 +94,26 @@ func (y *yielding) closed() []bool {
 	for i := range on {
 		closed[i] = takes[i] > 0 && !on[i]
 	}
-	y.open(closed, on)
+	y.reopen(closed, on)
 
 	return closed
 }
 
-// alike reports whether the plan in force takes as much for each need as another plan. A need
-// that cannot be met has the heater planned with each reading, and half-hours that are only
-// others give no car more.
-func (y *yielding) alike(on []bool) bool {
-	return !slices.ContainsFunc(y.needs, func(k taken) bool {
-		more := k.by(on) - k.by(y.inForce)
+// currentIsEquivalent reports whether the plan in force takes as much for each need as another
+// plan, within yieldSlack. A need that cannot be met has the heater planned at each reading,
+// and a plan with other half-hours would give no car more.
+func (y *heatReduction) currentIsEquivalent(on []bool) bool {
+	return !slices.ContainsFunc(y.needs, func(k carLoss) bool {
+		more := k.of(on) - k.of(y.inForce)
 		return max(more, -more) > yieldSlack
 	})
 }
 
-// takes is the most that the heater takes from any of the cars in each half-hour.
-func (y *yielding) takes() []flex.WattHours {
+// maxLosses returns the most that the heater takes from any of the cars in each half-hour.
+func (y *heatReduction) maxLosses() []flex.WattHours {
 	takes := make([]flex.WattHours, len(y.prices))
 	for _, k := range y.needs {
-		for i, e := range k.each {
+		for i, e := range k.perHalfHour {
 			takes[i] = max(takes[i], e)
 		}
 	}
@@ -122,24 +121,25 @@ func (y *yielding) takes() []flex.WattHours {
 	return takes
 }
 
-// least is a plan by which no car falls short and the least comfort is given up; all that may
-// be given up if that is not enough.
-func (y *yielding) least(takes []flex.WattHours) []bool {
+// leastComfortLoss returns a plan by which no car falls short and the least comfort is given
+// up. If that is not enough, all comfort that may be given up is. The fraction is found by
+// bisection.
+func (y *heatReduction) leastComfortLoss(takes []flex.WattHours) []bool {
 	on := y.plan(takes, 0)
-	if keepNeeds(y.needs, on) {
+	if meetsNeeds(y.needs, on) {
 		return on
 	}
 
 	on = y.plan(takes, 1)
-	if !keepNeeds(y.needs, on) {
+	if !meetsNeeds(y.needs, on) {
 		return on
 	}
 
 	less, more := 0.0, 1.0
 	for range yieldTries {
 		part := (less + more) / 2
-		if try := y.plan(takes, part); keepNeeds(y.needs, try) {
-			on, more = try, part
+		if attempt := y.plan(takes, part); meetsNeeds(y.needs, attempt) {
+			on, more = attempt, part
 		} else {
 			less = part
 		}
@@ -148,9 +148,9 @@ func (y *yielding) least(takes []flex.WattHours) []bool {
 	return on
 }
 
-// open gives back what of the closed half-hours no car needs, the cheapest first: no car falls
-// short though all that is not closed is used.
-func (y *yielding) open(closed, on []bool) {
+// reopen opens those of the closed half-hours that no car needs, the cheapest first: no car
+// may fall short even if everything that is open is used.
+func (y *heatReduction) reopen(closed, on []bool) {
 	used := slices.Clone(on)
 	var order []int
 	for i := range closed {
@@ -165,17 +165,18 @@ func (y *yielding) open(closed, on []bool) {
 
 	for _, i := range order {
 		used[i] = true
-		closed[i] = !keepNeeds(y.needs, used)
+		closed[i] = !meetsNeeds(y.needs, used)
 		used[i] = !closed[i]
 	}
 }
 
-// yields closes the half-hours that the heater gives up for cars.
-func (t *heatedTank) yields(
+// giveUpForCars closes the half-hours that the heater gives up for cars. plan is as in
+// heatReduction.
+func (t *heatedTank) giveUpForCars(
 	plan func(takes []flex.WattHours, part float64) []bool,
 ) {
-	y := yielding{
-		needs:  t.needs,
+	y := heatReduction{
+		needs:  t.carLosses,
 		prices: t.buy,
 		plan:   plan,
 	}
@@ -186,14 +187,14 @@ func (t *heatedTank) yields(
 
 	for i, closed := range y.closed() {
 		if closed {
-			t.closed[i], t.crowded[i] = true, false
-			t.yielded = true
+			t.closed[i], t.usedByOthers[i] = true, false
+			t.gaveUp = true
 		}
 	}
 }
 
-// besideNeeds is when a tank is on by its best plan, as in yielding.
-func (t *heatedTank) besideNeeds(
+// onBesideCars returns when a tank is on by its best plan; it is heatReduction.plan for tanks.
+func (t *heatedTank) onBesideCars(
 	takes []flex.WattHours,
 	part float64,
 ) []bool {
@@ -211,12 +212,13 @@ func (t *heatedTank) besideNeeds(
 	return tank.Solve(p).On
 }
 
-// besideNeeds is when a heat pump may draw by its best plan, as in yielding.
-func (h *heatPump) besideNeeds(
+// onBesideCars returns when a heat pump may draw by its best plan; it is heatReduction.plan
+// for heat pumps.
+func (h *heatPump) onBesideCars(
 	takes []flex.WattHours,
 	part float64,
 ) []bool {
-	p := h.ahead()
+	p := h.planProblem()
 	for i := range p.Slots {
 		s := &p.Slots[i]
 		s.Stop = max(s.Spare, s.Stop)
@@ -238,31 +240,31 @@ func (h *heatPump) besideNeeds(
 	return on
 }
 
-// fallsShort reports whether steps leave so much of a car's need that another schedule would
-// take their place for it.
-func (c *siteCar) fallsShort(steps []flex.Step) bool {
+// hasShortfall reports whether steps leave so much of a car's need that another schedule would
+// replace them.
+func (c *siteCar) hasShortfall(steps []flex.Step) bool {
 	minute := int64(c.problem.Power) * int64(Slack/time.Second) / 3600
 	part := int64(c.problem.Need) * SlackPercent / 100
 
-	return int64(c.lacks(steps)) > max(minute, part)
+	return int64(c.shortfallOf(steps)) > max(minute, part)
 }
 
-// heatPending reports whether a heater may draw more still than by its newest plan, where that
-// can leave a car less.
-func (f *behindFuse) heatPending() bool {
-	return f.tight && slices.ContainsFunc(f.tanks, func(d draws) bool { return d.pending })
+// heatPending reports whether a heater may still draw more than by its newest plan, behind a
+// fuse that can be exceeded. Then a car may have more power soon.
+func (f *sitePlan) heatPending() bool {
+	return f.tight && slices.ContainsFunc(f.heaters, func(d loadBound) bool { return d.pending })
 }
 
-// tellHeat has the heaters of a site planned again, if a car falls short by what it is about
-// to be sent. Their plans are marked before anything is queued: whoever records that a client
-// took a schedule locks them before the outbox too.
-func (f *behindFuse) tellHeat(
+// replanHeaters marks the heaters of a site to be planned again, if a car falls short by what
+// it is about to be sent. Their plans are marked before anything is put into the outbox,
+// because an acceptance locks them in this order too.
+func (f *sitePlan) replanHeaters(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
 	next []siteNext,
 ) error {
-	if !f.tight || len(f.tanks) == 0 {
+	if !f.tight || len(f.heaters) == 0 {
 		return nil
 	}
 
@@ -276,19 +278,19 @@ func (f *behindFuse) tellHeat(
 	return tx.MarkTanksAt(ctx, site)
 }
 
-// needsOf is what a heater of some power takes from those cars of its site that fall short by
-// their schedules, in each half-hour.
-func (m *meter) needsOf(
+// carLosses returns the energy that a heater of some power takes from those cars of its site
+// that fall short by their schedules.
+func (m *meter) carLosses(
 	power flex.Watts,
 	slots []flex.Span,
-) []taken {
+) []carLoss {
 	if !m.supply.Set || len(slots) == 0 {
 		return nil
 	}
 
-	var needs []taken
+	var needs []carLoss
 	for _, car := range m.cars {
-		car.poseAt(slots[0].From)
+		car.setProblem(slots[0].From)
 	}
 
 	cars := slices.Clone(m.cars)
@@ -301,71 +303,71 @@ func (m *meter) needsOf(
 			continue
 		}
 
-		needs = append(needs, m.takenFrom(cars[:n+1], power, slots))
-		if n > 0 { // by itself too: those before it may charge in hours in which it may not
-			needs = append(needs, m.takenFrom(cars[n:n+1], power, slots))
+		needs = append(needs, m.carLossOf(cars[:n+1], power, slots))
+		if n > 0 { // also alone: cars before it may charge in hours in which it may not
+			needs = append(needs, m.carLossOf(cars[n:n+1], power, slots))
 		}
 	}
 
 	return needs
 }
 
-// takenFrom is what the heater takes from cars of which the last is to be ready last, and has
-// the same ready-by as those before it or a later one. None needs more than it could take by
-// itself without the heater.
-func (m *meter) takenFrom(
+// carLossOf returns the energy that the heater takes from cars in the order of their ready-by.
+// A car counts with no more need than it could charge alone without the heater.
+func (m *meter) carLossOf(
 	cars []*siteCar,
 	power flex.Watts,
 	slots []flex.Span,
-) taken {
-	k := taken{most: -yieldSlack}
+) carLoss {
+	k := carLoss{allowed: -yieldSlack}
 	alone := make([]flex.WattHours, len(cars))
 
 	for _, span := range slots {
-		beside := m.loadIn(m.must(), flex.PeriodAt(span.From))
-		heated := beside
-		heated.add(power, m.wired)
+		load := m.loadIn(m.fixedLoads(), flex.PeriodAt(span.From))
+		withHeater := load
+		withHeater.add(power, m.wiring)
 
-		could := m.takes(cars, span, beside)
-		k.each = append(k.each, could-m.takes(cars, span, heated))
-		k.most += could
+		possible := m.carEnergy(cars, span, load)
+		k.perHalfHour = append(k.perHalfHour, possible-m.carEnergy(cars, span, withHeater))
+		k.allowed += possible
 
 		for n := range cars {
-			alone[n] += m.takes(cars[n:n+1], span, beside)
+			alone[n] += m.carEnergy(cars[n:n+1], span, load)
 		}
 	}
 
 	for n, car := range cars {
-		k.most -= min(car.problem.Need, alone[n])
+		k.allowed -= min(car.problem.Need, alone[n])
 	}
-	k.most = max(0, k.most)
+	k.allowed = max(0, k.allowed)
 
 	return k
 }
 
-// takes is what cars can take in a time beside some load.
-func (m *meter) takes(
+// carEnergy is the energy that cars can charge in a span beside some load, one car after the
+// other.
+func (m *meter) carEnergy(
 	cars []*siteCar,
 	span flex.Span,
-	beside phaseLoad,
+	load phaseLoad,
 ) flex.WattHours {
 	var sum int64
 	for _, car := range cars {
-		seconds := int64(car.chargesIn(span) / time.Second)
-		w := min(car.problem.Power, beside.left(m.supply.Import, car.wiring()))
+		seconds := int64(car.chargeTimeIn(span) / time.Second)
+		w := min(car.problem.Power, load.headroom(m.supply.Import, car.wiring()))
 		if seconds == 0 || w < min(car.least(), car.problem.Power) {
-			continue // it leaves the others all of it
+			continue // the following cars have the power instead
 		}
 
-		beside.add(w, car.wiring())
+		load.add(w, car.wiring())
 		sum += int64(w) * seconds
 	}
 
 	return flex.WattHours(sum / 3600)
 }
 
-// poseAt writes the problem of a car that is not planned now.
-func (c *siteCar) poseAt(from time.Time) {
+// setProblem sets the problem of a car that is not being planned, from an instant on.
+func (c *siteCar) setProblem(from time.Time) {
 	c.pastReadyBy = !c.end(from).After(from)
 	if c.pastReadyBy {
 		return
@@ -373,13 +375,13 @@ func (c *siteCar) poseAt(from time.Time) {
 
 	c.from = inputsAt(c.ScheduledAsset, from)
 	c.from.Ramp = nil
-	limitByRate(&c.from, true)
-	raiseToLeast(&c.from)
+	limitToLearned(&c.from, true)
+	raiseToMinPower(&c.from)
 	c.problem = problemOf(c.from, from, nil)
 }
 
-// chargesIn is for how long in a time a car may charge.
-func (c *siteCar) chargesIn(span flex.Span) time.Duration {
+// chargeTimeIn is for how long in a span a car may charge.
+func (c *siteCar) chargeTimeIn(span flex.Span) time.Duration {
 	p := &c.problem
 	there := span.Meet(flex.Span{
 		From: p.From,
@@ -397,12 +399,12 @@ func (c *siteCar) chargesIn(span flex.Span) time.Duration {
 	return sum
 }
 
-// waitsForHeat reports whether a car falls short by its schedule, which is not what somebody
-// else decided on.
+// waitsForHeat reports whether a car falls short by its schedule, and could be planned again
+// if heaters left it more power.
 func (c *siteCar) waitsForHeat() bool {
-	if c.pastReadyBy || c.fixed() {
+	if c.pastReadyBy || c.isFixed() {
 		return false
 	}
 
-	return c.fallsShort(c.stepsForNow)
+	return c.hasShortfall(c.stepsForNow)
 }

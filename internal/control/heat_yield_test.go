@@ -20,23 +20,23 @@ func TestYielding(t *testing.T) {
 	for n := range 600 {
 		p := randomTank(r)
 		slots := len(p.Slots)
-		y := yielding{inForce: make([]bool, slots)}
+		y := heatReduction{inForce: make([]bool, slots)}
 		for _, s := range p.Slots {
 			y.prices = append(y.prices, s.Price)
 		}
 
 		needs := 1 + r.IntN(2)
 		for k := range needs {
-			var need taken
+			var need carLoss
 			for i := range slots {
 				var e flex.WattHours
 				if r.IntN(3) > 0 && (k == needs-1 || i < slots/2) {
 					e = flex.WattHours(200 + r.IntN(1000))
 				}
-				need.each = append(need.each, e)
+				need.perHalfHour = append(need.perHalfHour, e)
 			}
 
-			need.most = flex.WattHours(r.IntN(3000))
+			need.allowed = flex.WattHours(r.IntN(3000))
 			y.needs = append(y.needs, need)
 		}
 
@@ -55,7 +55,7 @@ func TestYielding(t *testing.T) {
 
 		closed := y.closed()
 		free := tank.Solve(p)
-		if kept := keepNeeds(y.needs, free.On); kept != (closed == nil) {
+		if kept := meetsNeeds(y.needs, free.On); kept != (closed == nil) {
 			t.Fatalf("%d: the plan by itself leaves enough: %v, and gives up %v", n, kept, closed)
 		}
 		if closed == nil {
@@ -71,8 +71,8 @@ func TestYielding(t *testing.T) {
 		plan := tank.Solve(&q)
 		best, least := allTanks(p, y.needs)
 
-		bound := keepNeeds(y.needs, y.plan(y.takes(), 1))
-		if bound && !keepNeeds(y.needs, plan.On) {
+		bound := meetsNeeds(y.needs, y.plan(y.maxLosses(), 1))
+		if bound && !meetsNeeds(y.needs, plan.On) {
 			t.Fatalf("%d: a car falls short by %v of %v", n, plan.On, y.needs)
 		}
 		if bound && best && needs == 1 && plan.Short > free.Short {
@@ -86,10 +86,10 @@ func TestYielding(t *testing.T) {
 		for i := range closed {
 			if on := slices.Clone(plan.On); closed[i] && bound {
 				for j := range on {
-					on[j] = !closed[j] && (on[j] || y.takes()[j] > 0)
+					on[j] = !closed[j] && (on[j] || y.maxLosses()[j] > 0)
 				}
 				on[i] = true
-				if keepNeeds(y.needs, on) {
+				if meetsNeeds(y.needs, on) {
 					t.Fatalf("%d: the half-hour %d is given up for nothing", n, i)
 				}
 			}
@@ -110,14 +110,14 @@ func randomTank(r *rand.Rand) *tank.Problem {
 }
 
 // allTanks tries every plan of a tank by which no car falls short: whether one is as warm as the best of all, and the least that any lacks.
-func allTanks(p *tank.Problem, needs []taken) (best bool, least int) {
+func allTanks(p *tank.Problem, needs []carLoss) (best bool, least int) {
 	least = 1 << 40
 	for set := range 1 << len(p.Slots) {
 		on := make([]bool, len(p.Slots))
 		for i := range on {
 			on[i] = set>>i&1 == 1
 		}
-		if keepNeeds(needs, on) {
+		if meetsNeeds(needs, on) {
 			least = min(least, tank.Run(p, on).Short)
 		}
 	}
@@ -133,8 +133,8 @@ func TestYielding_Alike(t *testing.T) {
 		{[]bool{true, true, false}, []bool{false, false, true}, []bool{true, true, false}},
 		{[]bool{false, true, false}, []bool{false, true, true}, []bool{true, false, false}},
 	} {
-		y := yielding{
-			needs:   []taken{{each: []flex.WattHours{1000, 1000, 1000}}},
+		y := heatReduction{
+			needs:   []carLoss{{perHalfHour: []flex.WattHours{1000, 1000, 1000}}},
 			prices:  []float64{9, 9, 9},
 			inForce: c.inForce,
 			plan:    func([]flex.WattHours, float64) []bool { return c.best },
@@ -175,14 +175,14 @@ func TestNeedsOf(t *testing.T) {
 	} {
 		m := &meter{supply: flex.Supply{Set: true, Import: 8000}, cars: c.cars}
 		slots := spansTo(now, now.Add(10*time.Hour))
-		needs := m.needsOf(3000, slots)
+		needs := m.carLosses(3000, slots)
 
 		on, hours := make([]bool, len(slots)), 0
 		for i, s := range slots {
 			if s.From.Before(now.Add(5*time.Hour + 30*time.Minute)) {
 				continue
 			}
-			if on[i] = true; !keepNeeds(needs, on) {
+			if on[i] = true; !meetsNeeds(needs, on) {
 				break
 			}
 			hours++

@@ -22,25 +22,26 @@ const (
 	// in hours.
 	BuildingTime = heat.Hours
 
-	// lockMost is the most half-hours in a row in state 1 of SG Ready (off): two hours.
-	lockMost = 4
-	// offsetMost is the most by which a setpoint is moved, in kelvins.
-	offsetMost = 3
-	// pumpStart is the cost that a plan counts for a start, pumpHold for an open window or a
-	// kelvin of offset; pence.
+	// maxLockHalfHours is the longest time in state 1 of SG Ready (off), in half-hours: two
+	// hours.
+	maxLockHalfHours = 4
+	// maxOffset is the greatest offset of a setpoint, in kelvins.
+	maxOffset = 3
+	// pumpStart is the cost of a start in a plan, and pumpHold that of an open window or of a
+	// kelvin of offset, in pence.
 	pumpStart, pumpHold = 1.0, 0.02
-	// pumpWarmer is by how much a new plan must lack less warmth to replace one that was sent:
-	// a sum of steps of the temperature grid.
+	// pumpWarmer is by how much the shortfall of a new plan must be less to replace one that
+	// was sent, as a sum of steps of the temperature grid.
 	pumpWarmer = 5
 	// spareAssumed is how many kelvins above the bottom of their band the rooms are kept where
-	// the model's error is not known; spareLeast and spareMostRoom bound a known error.
-	spareAssumed, spareLeast, spareMostRoom = 0.3, 0.15, 0.8
-	// stopAssumed and stopMost are the same for a half-hour without heating: the air cools
-	// sooner than the building.
-	stopAssumed, stopMost = 0.8, 1.2
-	// outdoorHold is how long a difference between a temperature read outdoors and the usual
+	// the model's error is not known; minSpare and maxRoomSpare bound a known error.
+	spareAssumed, minSpare, maxRoomSpare = 0.3, 0.15, 0.8
+	// stopAssumed and maxStop are the margin in a half-hour without heating: the air cools
+	// faster than the building.
+	stopAssumed, maxStop = 0.8, 1.2
+	// outdoorDecay is how long a difference between a temperature read outdoors and the usual
 	// one lasts: it falls to 37 % in that time.
-	outdoorHold = 24 * time.Hour
+	outdoorDecay = 24 * time.Hour
 )
 
 // heatPump is a heat pump with what its plan depends on.
@@ -48,10 +49,10 @@ type heatPump struct {
 	*heatedTank
 	steering flex.Steering
 	building store.BuildingRecord
-	temp     float64 // of its rooms now
+	temp     float64 // of the rooms now
 	outdoor  outdoors
-	signals  [][]int   // by slot, of each of its choices
-	locked   time.Time // since when it is in state 1 of SG Ready; zero if it is in another
+	signals  [][]int   // for each slot, the signal of each of its choices
+	locked   time.Time // when it entered state 1 of SG Ready; zero in another state
 }
 
 // planHeatPump plans one heat pump to the end of tomorrow, and sends the plan if it changed.
@@ -70,14 +71,14 @@ func (s *Service) planHeatPump(
 		return err
 	}
 
-	h.giveUp()
-	p := h.ahead()
+	h.giveUpForNeeds()
+	p := h.planProblem()
 	plan := heat.Solve(p)
-	asks := h.askRooms(p, &plan)
+	requests := h.requestForRooms(p, &plan)
 
-	if kept, ok := h.keeps(p, &plan); ok {
-		h.note(p, &kept, t.plan.Room.Signals)
-		return t.put(ctx, tx, asks)
+	if current, ok := h.currentSuffices(p, &plan); ok {
+		h.record(p, &current, t.plan.Room.Signals)
+		return t.putUnchanged(ctx, tx, requests)
 	}
 
 	accepted, err := tx.Accepted(ctx, t.asset.ID)
@@ -87,20 +88,20 @@ func (s *Service) planHeatPump(
 
 	steps, signals := h.steps(&plan)
 	t.replace(steps, accepted)
-	h.note(p, &plan, signals)
+	h.record(p, &plan, signals)
 	t.plan.Room.LockedAt = 0
 	if !h.locked.IsZero() {
 		t.plan.Room.LockedAt = h.locked.Unix()
 	}
 
-	return t.send(ctx, tx, asks)
+	return t.send(ctx, tx, requests)
 }
 
-// giveUp closes the time that a heat pump yields to cars. One that is controlled by offsets
-// cannot be switched off.
-func (h *heatPump) giveUp() {
+// giveUpForNeeds closes the half-hours that a heat pump gives up for cars. One that is
+// controlled by offsets cannot be switched off, and gives up none.
+func (h *heatPump) giveUpForNeeds() {
 	if h.steering != flex.SteerOffset {
-		h.yields(h.besideNeeds)
+		h.giveUpForCars(h.onBesideCars)
 	}
 }
 
@@ -117,8 +118,8 @@ func readHeatPump(
 	}
 
 	h.building = assumedBuilding(t.power)
-	if t.known.Rooms != nil {
-		h.building = *t.known.Rooms
+	if t.model.Rooms != nil {
+		h.building = *t.model.Rooms
 	}
 
 	var err error
@@ -134,7 +135,8 @@ func readHeatPump(
 	return h, nil
 }
 
-// assumedBuilding returns a house that a heat pump of this power heats on the design day.
+// assumedBuilding returns the model of a house that a heat pump of this power can heat on the
+// design day.
 func assumedBuilding(power flex.Watts) store.BuildingRecord {
 	b := heat.Assumed(float64(power))
 	return store.BuildingRecord{Loss: b.Loss, Capacity: b.Capacity}
@@ -168,24 +170,24 @@ func (h *heatPump) bandOf(slot flex.Span) (low, high float64) {
 	return low, high
 }
 
-// spare returns how far the rooms stay above the bottom of a band of this width, in kelvins.
-// It covers the model's error: the one in the days that it was learned from, else an assumed
-// one.
+// spare returns how far the rooms are to stay above the bottom of a band, in kelvins. It
+// covers the model's error: the one found in the days that it was learned from, or else an
+// assumed one.
 func (h *heatPump) spare(width float64) float64 {
 	spare := spareAssumed
 	if miss := max(h.building.Miss, h.building.Dip); miss > 0 {
-		spare = max(spareLeast, min(spareMostRoom, miss))
+		spare = max(minSpare, min(maxRoomSpare, miss))
 	}
 
 	return min(spare, width/3)
 }
 
-// stop returns the same for a half-hour without heating: by how much the air cools when the
+// stop returns that margin for a half-hour without heating: by how much the air cools when the
 // heat pump stops.
 func (h *heatPump) stop(width float64) float64 {
 	stop := stopAssumed
 	if h.building.Stop > 0 {
-		stop = min(stopMost, h.building.Stop)
+		stop = min(maxStop, h.building.Stop)
 	}
 
 	return min(stop, width/2)
@@ -196,8 +198,8 @@ func (h *heatPump) margins(width float64) (spare, stop float64) {
 	return h.spare(width), h.stop(width)
 }
 
-// setpoint returns the temperature that the heat pump holds by itself at an instant: at most
-// the top of the band.
+// setpoint returns the temperature that the heat pump maintains without control at an instant:
+// at most the top of the band.
 func (h *heatPump) setpoint(at time.Time) float64 {
 	low, high := h.band(at)
 	return min(high, float64(h.asset.Heat.Setpoint.Or(flex.Celsius((low+high)/2))))
@@ -225,7 +227,7 @@ func (h *heatPump) choices(
 	}
 
 	switch h.steering {
-	case flex.SteerOffset: // it cannot keep it off, closed or not
+	case flex.SteerOffset: // an offset cannot switch it off, closed or not
 		return offsets(set, high)
 
 	case flex.SteerSGReady:
@@ -253,7 +255,7 @@ func offsets(set, high float64) ([]heat.Choice, []int) {
 		signals []int
 	)
 
-	for k := range offsetMost + 1 {
+	for k := range maxOffset + 1 {
 		by := float64(k)
 		hold := pumpHold * by
 		list = append(list, heat.Choice{Target: set - by, Hold: hold})
@@ -285,7 +287,7 @@ func (h *heatPump) problem(
 	}
 
 	if h.steering == flex.SteerSGReady {
-		p.Locks = lockMost
+		p.Locks = maxLockHalfHours
 	}
 
 	h.signals = nil
@@ -310,8 +312,8 @@ func (h *heatPump) problem(
 	return p
 }
 
-// ahead returns the problem of the slots that are to be planned.
-func (h *heatPump) ahead() *heat.Problem {
+// planProblem returns the problem of the slots that are to be planned.
+func (h *heatPump) planProblem() *heat.Problem {
 	p := h.problem(
 		h.slots,
 		h.buy,
@@ -319,15 +321,16 @@ func (h *heatPump) ahead() *heat.Problem {
 	)
 	p.Init = h.temp
 	p.Worth = h.residual
-	h.goesOn(p)
-	h.priceOver(p)
+	h.setRunning(p)
+	h.priceExcess(p)
 
 	return p
 }
 
-// goesOn sets how the heat pump runs now, by the plan in force.
-func (h *heatPump) goesOn(p *heat.Problem) {
-	if !h.follows() {
+// setRunning sets how the heat pump runs now by the plan in force: whether it is on, and for
+// how long it has been off by SG Ready.
+func (h *heatPump) setRunning(p *heat.Problem) {
+	if !h.hasPlan() {
 		return
 	}
 
@@ -338,9 +341,9 @@ func (h *heatPump) goesOn(p *heat.Problem) {
 		return
 	}
 
-	lasted := h.from.Sub(h.locked) + flex.HalfHour - time.Second // a half-hour that has begun counts
+	lasted := h.from.Sub(h.locked) + flex.HalfHour - time.Second // rounded up to half-hours
 	p.Runs = false
-	p.Locked = min(lockMost, int(lasted/flex.HalfHour))
+	p.Locked = min(maxLockHalfHours, int(lasted/flex.HalfHour))
 }
 
 // lockedSince returns when the heat pump entered state 1 of SG Ready, if it is in that state
@@ -367,7 +370,7 @@ func (h *heatPump) lockedSince(at time.Time) time.Time {
 		}
 	}
 
-	// a plan that begins now goes on with what was before it
+	// a plan that begins now continues the state of the one before it
 	began := h.plan.Room.LockedAt
 	if steps := h.plan.Steps; began != 0 && len(steps) > 0 && steps[0].From.Equal(at) {
 		return time.Unix(began, 0).UTC()
@@ -380,8 +383,8 @@ func (h *heatPump) lockedSince(at time.Time) time.Time {
 	return since
 }
 
-// follows reports whether a plan is in force for the heat pump's way of control.
-func (h *heatPump) follows() bool {
+// hasPlan reports whether a plan is in force that was made for the heat pump's way of control.
+func (h *heatPump) hasPlan() bool {
 	plan := &h.plan
 	return plan.Generation > 0 && !plan.Freed && plan.Room != nil &&
 		plan.Room.Steering == h.steering
@@ -411,10 +414,10 @@ func freeSignal(s flex.Steering) int {
 	return 1
 }
 
-// readTemp sets how warm the rooms are now. The first of these that is known counts: a reading
-// of the last two hours, projected by the plan in force; what that plan expects; what the heat
-// pump holds by itself. A reading from before the plan cannot be projected by it, as another
-// one was in force then.
+// readTemp sets the temperature of the rooms now. The first of these that is known counts: a
+// reading of the last two hours, projected by the plan in force; what that plan expects; the
+// setpoint. A reading from before the plan cannot be projected by it, as another plan was in
+// force then.
 func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	read, found, err := h.latestTemp(ctx, tx, flex.RoomTemperature)
 	switch {
@@ -423,14 +426,14 @@ func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 
 	case found && !h.replacedSince(read.To):
 		h.basis = store.TankRead
-		h.temp = h.moved(float64(read.Value)/1e6, read.To)
+		h.temp = h.projected(float64(read.Value)/1e6, read.To)
 
-	case h.follows():
+	case h.hasPlan():
 		h.basis = store.TankExpected
 		if h.plan.Basis == store.TankAssumed {
 			h.basis = store.TankAssumed
 		}
-		h.temp = h.moved(h.plan.Room.Temp, h.plan.StoredAt)
+		h.temp = h.projected(h.plan.Room.Temp, h.plan.StoredAt)
 
 	default:
 		h.basis = store.TankAssumed
@@ -440,25 +443,25 @@ func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// lateReading is how long before a plan a reading may be that is projected by it: another plan
-// has little effect in that time.
-const lateReading = flex.HalfHour
+// readingTolerance is how long before a plan a reading may be taken that is still projected by
+// it: another plan has little effect in that time.
+const readingTolerance = flex.HalfHour
 
-// replacedSince reports whether the plan in force replaced another one more than lateReading
-// after an instant, and was made from known values.
+// replacedSince reports whether the plan in force replaced another one more than
+// readingTolerance after an instant, and was made from known values.
 func (h *heatPump) replacedSince(at time.Time) bool {
-	if !h.follows() || h.plan.Basis == store.TankAssumed {
+	if !h.hasPlan() || h.plan.Basis == store.TankAssumed {
 		return false
 	}
 
-	return h.plan.End().After(h.from) && at.Before(h.plan.Steps[0].From.Add(-lateReading))
+	return h.plan.End().After(h.from) && at.Before(h.plan.Steps[0].From.Add(-readingTolerance))
 }
 
-// moved returns how warm the rooms are now if they had a temperature at an instant and the
-// heat pump did what it was sent.
-func (h *heatPump) moved(temp float64, at time.Time) float64 {
+// projected returns the temperature of the rooms now if they had temp at an instant and the
+// heat pump followed its plan since.
+func (h *heatPump) projected(temp float64, at time.Time) float64 {
 	spans := spansTo(at.Truncate(time.Second), h.from)
-	if len(spans) == 0 || len(spans) > projectedMax {
+	if len(spans) == 0 || len(spans) > maxProjected {
 		return temp
 	}
 
@@ -471,7 +474,7 @@ func (h *heatPump) moved(temp float64, at time.Time) float64 {
 	choices := make([]int, len(spans))
 	for i, s := range spans {
 		signal := freeSignal(h.steering)
-		if h.follows() {
+		if h.hasPlan() {
 			signal, _ = h.signalAt(s.From)
 		}
 		choices[i] = max(0, h.choiceOf(i, signal))
@@ -494,31 +497,31 @@ func (h *heatPump) choiceOf(slot, signal int) int {
 	return -1
 }
 
-// keeps reports whether the plan in force stays, and returns that plan, continued by the new
-// one after its end.
-func (h *heatPump) keeps(
+// currentSuffices reports whether the plan in force may stay, and returns it, continued by the
+// new one after its end.
+func (h *heatPump) currentSuffices(
 	p *heat.Problem,
 	plan *heat.Plan,
 ) (heat.Plan, bool) {
 	choices, ok := h.plannedChoices(plan.Choice)
-	if !ok || h.endsSoon() {
+	if !ok || h.endsTooSoon() {
 		return heat.Plan{}, false
 	}
 
-	kept := heat.Run(p, choices)
-	worse := kept.Short > plan.Short+pumpWarmer ||
-		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
+	current := heat.Run(p, choices)
+	worse := current.Short > plan.Short+pumpWarmer ||
+		current.Short >= plan.Short && current.Cost > plan.Cost+tankMinSaving
 	if h.plan.Released {
 		worse = !slices.Equal(choices, plan.Choice)
 	}
 
-	return kept, !worse
+	return current, !worse
 }
 
 // plannedChoices returns the choices of the plan in force, and after its end the given ones.
 // It is false if no plan is in force, or the fuse has no headroom for it any more.
 func (h *heatPump) plannedChoices(after []int) ([]int, bool) {
-	if !h.follows() || h.plan.Power != h.power {
+	if !h.hasPlan() || h.plan.Power != h.power {
 		return nil, false
 	}
 
@@ -578,8 +581,8 @@ func (h *heatPump) off(signal int) bool {
 	return signal == 0
 }
 
-// note stores with the plan what it was made from, and the expected temperatures.
-func (h *heatPump) note(
+// record records with the plan what it was made from, and the expected temperatures.
+func (h *heatPump) record(
 	p *heat.Problem,
 	plan *heat.Plan,
 	signals []int,

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatPeriod is a half-hour of a heat pump's plan, as it is explained.
+// HeatPeriod explains a half-hour of a heat pump's plan.
 type HeatPeriod struct {
 	flex.Span
 	Energy  float64 // Wh of electricity
@@ -21,11 +21,11 @@ type HeatPeriod struct {
 	Reason  string
 }
 
-// heatAhead is by how many degrees the rooms are above the band's bottom where heat is kept
-// for later.
-const heatAhead = 0.3
+// heatAheadMargin is by how many degrees the rooms are above the bottom of the band if they
+// are heated ahead of need.
+const heatAheadMargin = 0.3
 
-// reason says why the heat pump is asked to do what it does in a slot.
+// reason explains the choice of a slot.
 func (h *heatPump) reason(
 	p *heat.Problem,
 	plan *heat.Plan,
@@ -34,9 +34,9 @@ func (h *heatPump) reason(
 	slot := &p.Slots[i]
 	temp := plan.Temp[i]
 	used := plan.Energy[i] > 0
-	called := h.calledFor(h.slots[i], plan.Energy[i])
-	offset := h.steering == flex.SteerOffset // which cannot keep it off
-	off, over := h.closed[i] && !offset, h.overPrice(i) > 0 && !offset
+	called := h.callReason(h.slots[i], plan.Energy[i])
+	offset := h.steering == flex.SteerOffset // an offset cannot switch it off
+	off, over := h.closed[i] && !offset, h.excessPrice(i) > 0 && !offset
 
 	switch {
 	case temp < slot.Low-heat.Grid && off:
@@ -56,7 +56,7 @@ func (h *heatPump) reason(
 	case over:
 		return "waits: the caps leave it no power, and the rooms stay in their band"
 
-	case used && temp > slot.Low+heatAhead:
+	case used && temp > slot.Low+heatAheadMargin:
 		return "heats ahead of hours that are dearer or colder"
 	case used:
 		return "heats to stay in the band"
@@ -65,8 +65,9 @@ func (h *heatPump) reason(
 	return "waits: the rooms stay in their band, and heat is cheaper at other times"
 }
 
-// explainPump says what a heat pump's plan does and was worked out from.
-func explainPump(t *heatedTank, x *Explanation) {
+// explainHeatPump adds to an explanation what a heat pump's plan does, and what it was made
+// from.
+func explainHeatPump(t *heatedTank, x *Explanation) {
 	limits := t.plan.Room
 	if limits == nil {
 		return
@@ -74,7 +75,7 @@ func explainPump(t *heatedTank, x *Explanation) {
 
 	h := &heatPump{heatedTank: t, steering: limits.Steering, building: limits.Building}
 	x.Heat = h.periods()
-	x.Summary = h.says()
+	x.Summary = h.summaryText()
 	x.Inputs = h.inputs()
 
 	energy := 0.0
@@ -94,7 +95,7 @@ func explainPump(t *heatedTank, x *Explanation) {
 	}
 }
 
-// periods are the half-hours of the plan.
+// periods returns the half-hours of the plan.
 func (h *heatPump) periods() []HeatPeriod {
 	from := h.plan.StoredAt
 
@@ -113,8 +114,8 @@ func (h *heatPump) periods() []HeatPeriod {
 	return list
 }
 
-// says is the plan in words.
-func (h *heatPump) says() string {
+// summaryText describes the plan.
+func (h *heatPump) summaryText() string {
 	clock := func(at time.Time) string {
 		return flex.Clock(at, flex.London, "Mon 15:04")
 	}
@@ -161,14 +162,14 @@ func (h *heatPump) says() string {
 	return text
 }
 
-// roomBasisText says how the temperature of rooms is known.
+// roomBasisText says where the temperature of the rooms is known from.
 var roomBasisText = map[store.TankBasis]string{
 	store.TankRead:     "as was read lately",
 	store.TankExpected: "by what was planned since it was last read",
 	store.TankAssumed:  "as nothing was ever read of them: they are assumed to have what the heat pump keeps by itself",
 }
 
-// signalText says what a signal asks for.
+// signalText describes a signal.
 func (h *heatPump) signalText(signal int) string {
 	switch h.steering {
 	case flex.SteerSGReady:
@@ -184,7 +185,7 @@ func (h *heatPump) signalText(signal int) string {
 	return "on"
 }
 
-// inputs are what the plan was worked out from, and how each is known.
+// inputs returns what the plan was made from, and where each value is from.
 func (h *heatPump) inputs() []Input {
 	set := &h.asset.Heat
 	origin := func(given bool) string {
@@ -231,8 +232,8 @@ func (h *heatPump) inputs() []Input {
 	return append(list, h.buildingInputs(float64(high-low))...)
 }
 
-// buildingInputs are what is known of the building, with what is kept above a band that is so
-// wide.
+// buildingInputs returns the model of the building, and the margins above the bottom of a band
+// of this width.
 func (h *heatPump) buildingInputs(width float64) []Input {
 	building := h.plan.Room.Building
 	from, how := "default", "assumed from its power: four fifths of it keep 20 °C at -3 °C outdoors, and the house takes 40 hours to lose 63 % of the difference"
@@ -273,7 +274,7 @@ func (h *heatPump) buildingInputs(width float64) []Input {
 	}
 }
 
-// outdoorOrigin says where the temperature outdoors is from.
+// outdoorOrigin says where the outdoor temperature is from.
 func outdoorOrigin(text string) string {
 	if strings.HasPrefix(text, "what is usual") {
 		return "default"

@@ -34,8 +34,8 @@ func (h *fixture) comfortable(p store.TankPlan, low, high float64) {
 	}
 }
 
-// drawn is what a plan draws in a time, in Wh.
-func drawn(p store.TankPlan, from, to string) (sum float64) {
+// energyOfDraws is what a plan draws in a time, in Wh.
+func energyOfDraws(p store.TankPlan, from, to string) (sum float64) {
 	for _, c := range p.Room.Course {
 		if c.End().After(at(from)) && !c.End().After(at(to)) {
 			sum += c.Energy
@@ -56,8 +56,8 @@ func TestHeatPump_Night(t *testing.T) {
 
 		p := h.tankPlan(id)
 		h.comfortable(p, control.RoomLow, control.RoomHigh)
-		night := drawn(p, "2026-01-13T23:30:00Z", "2026-01-14T05:30:00Z")
-		evening := drawn(p, "2026-01-13T17:00:00Z", "2026-01-13T23:30:00Z")
+		night := energyOfDraws(p, "2026-01-13T23:30:00Z", "2026-01-14T05:30:00Z")
+		evening := energyOfDraws(p, "2026-01-13T17:00:00Z", "2026-01-13T23:30:00Z")
 		if night < 2*evening || p.Basis != store.TankAssumed || p.Room.Lack > 0 {
 			t.Errorf("draws %.0f Wh by night and %.0f before: %+v", night, evening, p)
 		}
@@ -113,7 +113,7 @@ func TestHeatPump_Read(t *testing.T) {
 
 		c, m := h.tankPlan(cold), h.tankPlan(mild)
 		const until = "2026-01-14T05:30:00Z"
-		if more, less := drawn(c, now, until), drawn(m, now, until); more < 1.5*less || c.Basis != store.TankRead {
+		if more, less := energyOfDraws(c, now, until), energyOfDraws(m, now, until); more < 1.5*less || c.Basis != store.TankRead {
 			t.Errorf("draws %.0f Wh before a cold night and %.0f before a mild one", more, less)
 		}
 		h.comfortable(c, 20, 22)

@@ -13,37 +13,39 @@ import (
 	"flexd/internal/store"
 )
 
-// siteHome is the home of a site whose cars are planned as one with its batteries: batteries, load and roof.
+// siteHome is the home of a site whose cars and batteries are planned as one: the batteries,
+// the load and the solar generation.
 type siteHome struct {
 	supply flex.Supply
 	device home.Battery // all batteries together
-	wired  flex.Wiring  // of all batteries as one
+	wiring flex.Wiring  // of all batteries as one
 	count  int          // number of batteries
-	// what the batteries are planned on, without cars; stored is the sum over all
-	ahead homeAhead
-	// when the batteries may charge: in the committed half-hours, and as dispatched
-	busy []flex.Step
+	// the inputs of the batteries' plans, without cars; stored is the sum over all
+	ahead batteryInputs
+	// when the batteries charge in any case: in committed half-hours, and by dispatches
+	certainCharging []flex.Step
 	// what the batteries were sent for the running half-hour and for dispatched half-hours
-	sent map[flex.Period]sentMode
-	// the site has another battery, which is not planned: it stores what cars discharge
+	sentModes map[flex.Period]sentMode
+	// there is another battery that flexd does not plan, which stores what cars discharge
 	unplanned bool
 }
 
-// sentMode is what batteries were already sent to do in a half-hour.
+// sentMode is what batteries were already sent for a half-hour.
 type sentMode struct {
-	stores     bool       // they also store what cars discharge
-	covers     bool       // they also cover what cars draw, and that is final
-	discharges flex.Watts // full power of those that do so
+	stores     bool       // they would store what cars discharge
+	covers     bool       // they would supply what cars draw, and that is committed
+	discharges flex.Watts // full power of those that discharge
 }
 
-// send notes what a battery was sent for a half-hour; without a plan it covers the home and stores its surplus.
-func (h *siteHome) send(
+// addSentMode records what a battery was sent for a half-hour. Without a plan it is in
+// self-use: it supplies the home and stores its surplus.
+func (h *siteHome) addSentMode(
 	b *store.Battery,
 	p flex.Period,
 	power flex.Watts,
 ) {
-	if h.sent == nil {
-		h.sent = map[flex.Period]sentMode{}
+	if h.sentModes == nil {
+		h.sentModes = map[flex.Period]sentMode{}
 	}
 
 	m, ok := modeAt(&b.Plan, p)
@@ -51,7 +53,7 @@ func (h *siteHome) send(
 		m = battery.ModeSelfUse
 	}
 
-	s := h.sent[p]
+	s := h.sentModes[p]
 	rests := m == battery.ModeCharge || m == battery.ModeLock
 	fixed := p.Start().Before(b.Plan.DispatchedTo)
 	s.stores = s.stores || m == battery.ModeCharge || m == battery.ModeSelfUse
@@ -61,11 +63,11 @@ func (h *siteHome) send(
 		s.discharges += power
 	}
 
-	h.sent[p] = s
+	h.sentModes[p] = s
 }
 
-// homeAt reads the batteries under control of a site and locks them. It is nil where no battery
-// has a known power and capacity. One whose record cannot be read counts as one that is not planned.
+// homeAt reads and locks the controlled batteries of a site. It is nil if no battery has a
+// known power and capacity. One whose record cannot be read counts as one that is not planned.
 func (s *Service) homeAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -92,7 +94,7 @@ func (s *Service) homeAt(
 			continue
 		}
 
-		if err := s.join(ctx, tx, h, b, device); err != nil {
+		if err := s.addToHome(ctx, tx, h, b, device); err != nil {
 			return nil, err
 		}
 	}
@@ -124,9 +126,9 @@ func batteriesAt(
 	return ids, err
 }
 
-// join adds a battery to those of its site. All are planned on the forecast and the prices of the
-// first; stored energy, wear and dispatches are combined.
-func (s *Service) join(
+// addToHome adds a battery to those of its site. All of them are planned with the forecast and
+// the prices of the first one; stored energy, wear and dispatches are combined.
+func (s *Service) addToHome(
 	ctx context.Context,
 	tx *store.Tx,
 	h *siteHome,
@@ -139,7 +141,7 @@ func (s *Service) join(
 		return err
 	}
 
-	ahead, err := s.situationAlone(ctx, tx, b, &next, device, now)
+	ahead, err := s.readOwnInputs(ctx, tx, b, &next, device, now)
 	if err != nil {
 		return err
 	}
@@ -151,38 +153,39 @@ func (s *Service) join(
 	}
 
 	if h.count > 0 {
-		h.ahead.orders = together(len(h.ahead.periods), h.ahead.orders, ahead.orders)
+		h.ahead.orders = sumDispatches(len(h.ahead.periods), h.ahead.orders, ahead.orders)
 	}
 
 	h.addWear(ahead.wear, device.Power)
 	h.ahead.stored += charged
 	drawn, _ := stepsOf(ahead.orders, ahead.periods, device.Power)
-	h.busy = append(h.busy, drawn...)
+	h.certainCharging = append(h.certainCharging, drawn...)
 	h.addDevice(b, now, device)
 
 	return nil
 }
 
-// addWear counts the wear cost of a battery: all together have the mean of theirs, weighted by power.
+// addWear includes the wear cost of a battery in the mean of all, weighted by power.
 func (h *siteHome) addWear(wear float64, power flex.Watts) {
 	worn := h.ahead.wear*float64(h.device.Power) + wear*float64(power)
 	h.ahead.wear = worn / float64(h.device.Power+power)
 }
 
-// addDevice counts a battery, and what it was sent.
+// addDevice adds a battery's power and capacity, and what it was sent.
 func (h *siteHome) addDevice(
 	b *store.Battery,
 	now flex.Period,
 	device home.Battery,
 ) {
-	h.wired = besideBattery(h.wired, h.count, b)
+	h.wiring = combinedWiring(h.wiring, h.count, b)
 	h.count++
 	h.device.Power += device.Power
 	h.device.Capacity += device.Capacity
 	h.addSent(b, now, device.Power)
 }
 
-// addSent notes what a battery was sent for the running half-hour and by dispatches, and in which committed half-hours it may charge.
+// addSent records what a battery was sent for the running half-hour and by
+// dispatches, and in which committed half-hours it may charge.
 func (h *siteHome) addSent(
 	b *store.Battery,
 	now flex.Period,
@@ -190,27 +193,27 @@ func (h *siteHome) addSent(
 ) {
 	for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
 		if p == now || p.Start().Before(b.Plan.DispatchedTo) {
-			h.send(b, p, power)
+			h.addSentMode(b, p, power)
 		}
 
 		if mayBeInMode(&b.Plan, p, battery.ModeCharge) {
-			h.busy = append(h.busy, flex.Step{Span: p.Span(), Limit: power})
+			h.certainCharging = append(h.certainCharging, flex.Step{Span: p.Span(), Limit: power})
 		}
 	}
 }
 
-// lastPlanned is the last half-hour that batteries are planned for: the end of tomorrow.
+// lastPlanned returns the last half-hour that batteries are planned for: the end of tomorrow.
 func lastPlanned(tx *store.Tx) flex.Period {
 	return flex.PeriodAt(flex.DayAt(tx.Now()).Add(2).Start()).Add(-1)
 }
 
-// replanBatteries plans the batteries of a site again around what its cars do now. The headroom under caps is kept from one
-// site of the transaction to the next.
+// replanBatteries plans the batteries of a site again around its cars' present schedules. The
+// headroom under caps is cached between the sites of a transaction.
 func (s *Service) replanBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-	kept *capsKept,
+	cache *headroomCache,
 ) error {
 	var all []*siteBattery
 	ids, err := batteriesAt(ctx, tx, site)
@@ -229,7 +232,7 @@ func (s *Service) replanBatteries(
 	}
 
 	if err == nil {
-		err = s.planTogether(ctx, tx, all, kept)
+		err = s.planTogether(ctx, tx, all, cache)
 	}
 	if err != nil {
 		return fmt.Errorf("plan the site's batteries around its cars: %w", err)
@@ -238,71 +241,54 @@ func (s *Service) replanBatteries(
 	return nil
 }
 
-// Waits is why a battery may not use every mode in a half-hour.
-type Waits string
-
-// The reasons.
-const (
-	WaitsNot Waits = ""
-	// a car charges: a battery does not discharge into it
-	WaitsForCar Waits = "car"
-	// a car gives: a battery does not charge from it
-	WaitsForDischarging Waits = "car_gives"
-	// what else is drawn leaves it no headroom under the main fuse
-	WaitsForFuse Waits = "fuse"
-	// at full power it would pass the export limit
-	WaitsForExport Waits = "export"
-	// other batteries of its feeder use what the feeder's export limit leaves
-	WaitsForFeeder Waits = "feeder"
-	// what cars and other batteries draw leaves it no headroom under a cap
-	WaitsForCap Waits = "cap"
-)
-
-// meter is what passes a site's meter beside one of its batteries.
+// meter has the loads and the limits at a site's meter, beside one of its batteries or
+// heaters.
 type meter struct {
-	supply flex.Supply // it limits nothing where it was never set
-	wired  flex.Wiring // of the asset whose meter it is
+	supply flex.Supply // without limits if it was never set
+	wiring flex.Wiring // of the asset that is planned
 	// what each load may draw, by the last plan or dispatch that it received
-	may  []draws
-	will []draws // what cars are planned to draw until they are done
-	// what no battery discharges into: what cars are planned to draw, and what cars that may discharge may draw
-	into []draws
-	// what cars may discharge by any schedule that their chargers may be following, and what they are planned
-	// to discharge
-	mayDischarge  []draws
-	willDischarge []draws
+	possibleDraws []loadBound
+	plannedDraws  []loadBound // what cars are planned to draw until they are done
+	// loads that no battery may discharge into: what cars are planned to draw, and what cars
+	// that may discharge could draw
+	noDischargeInto []loadBound
+	// what cars may discharge by any schedule that their chargers may be following, and what
+	// they are planned to discharge
+	possibleDischarges []loadBound
+	plannedDischarges  []loadBound
 	// what the other batteries are sent to discharge at full power
-	discharge []draws
-	others    []expectedBeside // what the other batteries are planned to move
-	// the cars whose newest schedule has them discharge, and was made without the site's batteries
-	givers []flex.AssetID
-	cars   []*siteCar // the cars that have a schedule
-	base   baseLoad
+	batteryDischarges []loadBound
+	others            []expectedPowers // what the other batteries are planned to move
+	// cars whose newest schedule discharges, and was made without the site's batteries
+	replanCars []flex.AssetID
+	cars       []*siteCar // cars that have a schedule
+	base       baseLoad
 }
 
-// leaves is what all other loads leave of the connection's import capacity to the asset whose meter it is: the least at
-// any instant of a half-hour.
-func (m *meter) leaves(p flex.Period) flex.Watts { return m.leftBy(m.may, p) }
+// headroom is the least headroom that all other loads leave to the asset under the import
+// capacity at any instant of a half-hour.
+func (m *meter) headroom(p flex.Period) flex.Watts { return m.headroomBeside(m.possibleDraws, p) }
 
-// leavesHeat is leaves without the loads that can wait.
-func (m *meter) leavesHeat(p flex.Period) flex.Watts { return m.leftBy(m.must(), p) }
+// heatHeadroom is the headroom if all loads that can be moved were elsewhere.
+func (m *meter) heatHeadroom(p flex.Period) flex.Watts { return m.headroomBeside(m.fixedLoads(), p) }
 
-// must are the loads that cannot wait.
-func (m *meter) must() []draws {
-	return slices.DeleteFunc(slices.Clone(m.may), func(d draws) bool { return d.waits })
+// fixedLoads returns the loads that cannot be moved.
+func (m *meter) fixedLoads() []loadBound {
+	return slices.DeleteFunc(slices.Clone(m.possibleDraws), func(d loadBound) bool { return d.movable })
 }
 
-// leftBy is what some loads and the home itself leave.
-func (m *meter) leftBy(loads []draws, p flex.Period) flex.Watts {
+// headroomBeside is the headroom beside some loads and the home itself.
+func (m *meter) headroomBeside(loads []loadBound, p flex.Period) flex.Watts {
 	l := m.loadIn(loads, p)
-	return l.left(m.supply.Import, m.wired)
+	return l.headroom(m.supply.Import, m.wiring)
 }
 
-// loadIn is the most that some loads and the home itself draw on each phase in a half-hour.
-func (m *meter) loadIn(loads []draws, p flex.Period) phaseLoad {
-	f := behindFuse{others: loads, phases: m.supply.Fuse.Phases}
+// loadIn returns the most that some loads and the home itself draw on each phase in a
+// half-hour.
+func (m *meter) loadIn(loads []loadBound, p flex.Period) phaseLoad {
+	f := sitePlan{others: loads, phases: m.supply.Fuse.Phases}
 	most := f.load()
-	for _, at := range f.cuts(p.Span()) {
+	for _, at := range f.changeTimes(p.Span()) {
 		if !at.Before(p.End()) {
 			continue
 		}
@@ -319,48 +305,49 @@ func (m *meter) loadIn(loads []draws, p flex.Period) phaseLoad {
 	return most
 }
 
-// given is the most that cars may discharge in a half-hour.
-func (m *meter) given(p flex.Period) flex.Watts {
-	return mostDischarged(m.mayDischarge, p)
+// carDischarge is the most that cars may discharge in a half-hour.
+func (m *meter) carDischarge(p flex.Period) flex.Watts {
+	return sumOfMax(m.possibleDischarges, p)
 }
 
-// outLeft is how much the asset whose meter it is may discharge in a half-hour, by the phases of the main fuse. net is what the home is
-// expected to draw. The worst case counts: what cars and other batteries discharge and what the roof gives beyond the
-// home's use may lie on the same phase, and what the home uses on another.
-func (m *meter) outLeft(p flex.Period, net flex.WattHours) flex.Watts {
+// dischargeHeadroom is how much the asset may discharge in a half-hour by the phases of the
+// main fuse. net is what the home is expected to draw. The worst case counts: the discharge of
+// cars and batteries and surplus solar power may all be on one phase, while the home draws on
+// another.
+func (m *meter) dischargeHeadroom(p flex.Period, net flex.WattHours) flex.Watts {
 	l := phaseLoad{phases: m.supply.Fuse.Phases}
 	if l.phases != 3 {
 		return flex.Unbounded
 	}
 
-	for _, all := range [][]draws{m.mayDischarge, m.discharge} {
+	for _, all := range [][]loadBound{m.possibleDischarges, m.batteryDischarges} {
 		for i := range all {
-			l.add(all[i].mostIn(p.Span()), all[i].wired)
+			l.add(all[i].maxIn(p.Span()), all[i].wiring)
 		}
 	}
 
 	l.add(max(0, flex.Watts(-2*net)), flex.Wiring{})
 
-	return l.left(m.supply.Import, m.wired)
+	return l.headroom(m.supply.Import, m.wiring)
 }
 
-// mostDischarged is the most that all given loads discharge in a half-hour.
-func mostDischarged(all []draws, p flex.Period) flex.Watts {
+// sumOfMax returns the sum of the most that each load may have in a half-hour.
+func sumOfMax(all []loadBound, p flex.Period) flex.Watts {
 	var sum flex.Watts
 	for i := range all {
-		sum += all[i].mostIn(p.Span())
+		sum += all[i].maxIn(p.Span())
 	}
 
 	return sum
 }
 
-// charged is what cars are planned to take in a half-hour.
-func (m *meter) charged(p flex.Period) flex.WattHours {
-	return energyIn(m.will, p)
+// carCharge is the energy that cars are planned to charge in a half-hour.
+func (m *meter) carCharge(p flex.Period) flex.WattHours {
+	return energyIn(m.plannedDraws, p)
 }
 
-// energyIn is the energy of all given loads in a half-hour.
-func energyIn(all []draws, p flex.Period) flex.WattHours {
+// energyIn returns the energy of some loads in a half-hour.
+func energyIn(all []loadBound, p flex.Period) flex.WattHours {
 	sum := int64(0)
 	for _, w := range all {
 		for _, steps := range w.lists {
@@ -373,8 +360,9 @@ func energyIn(all []draws, p flex.Period) flex.WattHours {
 	return flex.WattHours(sum / 3600)
 }
 
-// untilIdle is when the last of the loads that draw something in a half-hour ends.
-func untilIdle(all []draws, p flex.Period) time.Time {
+// untilIdle returns when the loads that draw something in a half-hour, and those that follow
+// without a gap, end.
+func untilIdle(all []loadBound, p flex.Period) time.Time {
 	to := p.Start()
 	for _, w := range all {
 		for _, steps := range w.lists {
@@ -390,15 +378,18 @@ func untilIdle(all []draws, p flex.Period) time.Time {
 	return to
 }
 
-// allowed is what a battery of some power may be sent in a half-hour in which the home is expected to
-// draw net, and why it may not be sent all.
+// allowed returns the modes that a battery of some power may be sent in a half-hour in which
+// the home is expected to draw net, and why it may not be sent all.
 //
-//   - While a car charges, no mode that may discharge: in each of them a battery covers whatever is
-//     drawn, the car's too.
-//   - While a car gives, no mode that may charge: in each of them a battery stores what the car gives.
-//   - Charging is at full power: what may be drawn by others must leave that under the main fuse.
-//   - Discharging is at full power too: what the home does not draw must stay under the export limit, with what
-//     cars give and other batteries discharge, and on no phase may they pass the main fuse together.
+//   - While a car charges, no mode that may discharge: the battery would supply whatever is
+//     drawn, the car too.
+//   - While a car discharges, no mode that may charge: the battery would store what the car
+//     discharges.
+//   - Charging is at full power, for which the other loads must leave headroom under the main
+//     fuse.
+//   - Discharging is at full power too: with what cars and other batteries discharge, and less
+//     what the home draws, it must not exceed the export limit, nor the main fuse on any
+//     phase.
 func (m *meter) allowed(
 	p flex.Period,
 	power flex.Watts,
@@ -406,22 +397,22 @@ func (m *meter) allowed(
 ) (battery.ModeSet, Waits) {
 	var why Waits
 	set := battery.AllModes
-	if m.supply.Set && m.passesOut(p, power, net) {
+	if m.supply.Set && m.exceedsExport(p, power, net) {
 		set &^= battery.Modes(battery.ModeDischarge)
 		why = WaitsForExport
 	}
 
-	if m.given(p) > 0 {
+	if m.carDischarge(p) > 0 {
 		set &^= battery.Modes(battery.ModeCharge, battery.ModeSelfUse)
 		why = WaitsForDischarging
 	}
 
-	if energyIn(m.into, p) > 0 {
+	if energyIn(m.noDischargeInto, p) > 0 {
 		set &= battery.Modes(battery.ModeCharge, battery.ModeLock)
 		why = WaitsForCar
 	}
 
-	if m.supply.Set && power > m.leaves(p) {
+	if m.supply.Set && power > m.headroom(p) {
 		set &^= battery.Modes(battery.ModeCharge)
 		why = WaitsForFuse
 	}
@@ -429,8 +420,8 @@ func (m *meter) allowed(
 	return set, why
 }
 
-// around has a battery of some power planned in regard to what else passes its site's meter.
-func (s *homeAhead) around(m *meter, power flex.Watts) {
+// limitBySite limits the plan of a battery by the loads at its site's meter.
+func (s *batteryInputs) limitBySite(m *meter, power flex.Watts) {
 	if m == nil {
 		return
 	}
@@ -438,31 +429,32 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 	s.meter = m
 	n := len(s.periods)
 	s.cars, s.allowed = make([]flex.WattHours, n), make([]battery.ModeSet, n)
-	s.waits, s.until = make([]Waits, n), make([]time.Time, n)
+	s.waits, s.waitsUntil = make([]Waits, n), make([]time.Time, n)
 
 	for i, p := range s.periods {
-		s.cars[i] = m.charged(p) - energyIn(m.willDischarge, p)
+		s.cars[i] = m.carCharge(p) - energyIn(m.plannedDischarges, p)
 		s.allowed[i], s.waits[i] = m.allowed(p, power, s.load[i]-s.roof[i])
-		if energyIn(m.into, p) > 0 {
-			s.until[i] = untilIdle(m.into, p)
+		if energyIn(m.noDischargeInto, p) > 0 {
+			s.waitsUntil[i] = untilIdle(m.noDischargeInto, p)
 		} else if s.waits[i] == WaitsForDischarging {
-			s.until[i] = untilIdle(m.mayDischarge, p)
+			s.waitsUntil[i] = untilIdle(m.possibleDischarges, p)
 		}
 	}
 
-	s.regardOthers(false)
+	s.includeOtherBatteries(false)
 }
 
-// meterBeside reads what passes the meter of a battery's or a tank's site beside it. It is nil where nothing
-// else is planned and the connection's capacity was never set: such a battery is planned by itself.
-func (s *Service) meterBeside(
+// readMeter reads the loads at the meter of a battery's or heater's site beside it. It is
+// nil if nothing else is planned there and the connection's capacity was never set: such a
+// battery is planned on its own.
+func (s *Service) readMeter(
 	ctx context.Context,
 	tx *store.Tx,
 	asset *flex.Asset,
-	wired flex.Wiring,
+	wiring flex.Wiring,
 ) (*meter, error) {
-	m := &meter{wired: wired}
-	beside, err := m.addOthers(ctx, tx, asset)
+	m := &meter{wiring: wiring}
+	hasOthers, err := m.addOthers(ctx, tx, asset)
 	if err != nil {
 		return nil, err
 	}
@@ -471,11 +463,11 @@ func (s *Service) meterBeside(
 		return nil, err
 	}
 
-	if !beside && !m.supply.Set {
+	if !hasOthers && !m.supply.Set {
 		return nil, nil
 	}
 
-	if err := m.addFreed(ctx, tx, asset.SiteID); err != nil {
+	if err := m.addUncontrolledCars(ctx, tx, asset.SiteID); err != nil {
 		return nil, err
 	}
 	if err := m.addCars(ctx, tx, asset.SiteID); err != nil {
@@ -485,73 +477,74 @@ func (s *Service) meterBeside(
 	return m, nil
 }
 
-// addOthers reads what the tanks and the other batteries of a battery's or a tank's site may draw. It reports
-// whether anything at the site is planned beside it.
+// addOthers reads what the heaters and the other batteries of the site may draw. It reports
+// whether anything else at the site is planned.
 func (m *meter) addOthers(
 	ctx context.Context,
 	tx *store.Tx,
 	asset *flex.Asset,
-) (beside bool, err error) {
+) (hasOthers bool, err error) {
 	all, err := tx.AssetsOf(ctx, asset.SiteID)
 	if err != nil {
 		return false, err
 	}
 
-	m.may, err = tanksAt(ctx, tx, asset.SiteID, asset.ID)
+	m.possibleDraws, err = heatersAt(ctx, tx, asset.SiteID, asset.ID)
 	if err != nil {
 		return false, err
 	}
 
-	beside = len(m.may) > 0 || asset.Type.Heats()
+	hasOthers = len(m.possibleDraws) > 0 || asset.Type.Heats()
 	if asset.Type == flex.Battery {
-		m.may = append(m.may, merged(heatAsks(m.may), m.may)...)
+		m.possibleDraws = append(m.possibleDraws, requestLoads(heatRequestsOf(m.possibleDraws), m.possibleDraws)...)
 	}
 
 	for _, a := range all {
 		other := a.Type == flex.Battery && a.ID != asset.ID
-		beside = beside || other || a.Type.Charges()
+		hasOthers = hasOthers || other || a.Type.Charges()
 		if !other {
 			continue
 		}
 
-		if err := m.addOther(ctx, tx, asset.Type, a.ID); err != nil {
+		if err := m.addOtherBattery(ctx, tx, asset.Type, a.ID); err != nil {
 			return false, err
 		}
 	}
 
-	return beside, nil
+	return hasOthers, nil
 }
 
-// addBattery adds what another battery of the site may draw and give, by its plan or by an operator's dispatch.
+// addBattery adds what another battery of the site may charge and discharge, by its plan or by
+// an operator's dispatch.
 func (m *meter) addBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 ) error {
 	ahead := periodsTo(flex.PeriodAt(tx.Now()), lastPlanned(tx).End())
-	asked, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
+	requested, err := dispatchesOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
 	if err != nil {
 		return err
 	}
 
-	power := orderedPower(b, asked)
-	draw, give := stepsOf(asked, ahead, power)
-	m.may = append(m.may, draws{
-		lists: [][]flex.Step{sentTo(b, battery.ModeCharge), draw},
-		power: power,
-		waits: true,
-		wired: b.Wiring(),
+	power := dispatchPower(b, requested)
+	draw, give := stepsOf(requested, ahead, power)
+	m.possibleDraws = append(m.possibleDraws, loadBound{
+		lists:   [][]flex.Step{possibleModeSteps(b, battery.ModeCharge), draw},
+		power:   power,
+		movable: true,
+		wiring:  b.Wiring(),
 	})
-	m.discharge = append(m.discharge, draws{
-		lists: [][]flex.Step{sentTo(b, battery.ModeDischarge), give},
-		power: power,
-		wired: b.Wiring(),
+	m.batteryDischarges = append(m.batteryDischarges, loadBound{
+		lists:  [][]flex.Step{possibleModeSteps(b, battery.ModeDischarge), give},
+		power:  power,
+		wiring: b.Wiring(),
 	})
 
 	return nil
 }
 
-// readSite reads what a site's connection carries, and what the home itself draws under it.
+// readSite reads the limits of a site's connection, and the home's own load.
 func (m *meter) readSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -570,8 +563,9 @@ func (m *meter) readSite(
 	return err
 }
 
-// sentTo are the half-hours in which a battery may be in a mode, by its plan or by those that it may have read before.
-func sentTo(b *store.Battery, mode battery.Mode) []flex.Step {
+// possibleModeSteps returns the half-hours in which a battery may be in a mode, by its plan or
+// by earlier plans that its client may have read.
+func possibleModeSteps(b *store.Battery, mode battery.Mode) []flex.Step {
 	var steps []flex.Step
 	for i := range b.Plan.Modes {
 		p := b.Plan.From.Add(i)
@@ -600,7 +594,7 @@ func (m *meter) addCars(
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	f := &behindFuse{from: from}
+	f := &sitePlan{from: from}
 	planned := map[flex.AssetID]bool{}
 
 	for i := range found {
@@ -610,89 +604,90 @@ func (m *meter) addCars(
 		}}
 
 		planned[found[i].Current.AssetID] = true
-		if err := car.readSent(ctx, tx); err != nil {
+		if err := car.readPossibleSteps(ctx, tx); err != nil {
 			return err
 		}
 
-		car.keepWhole(from)
+		car.keepWholeSchedule(from)
 		f.cars = append(f.cars, car)
 
 		if len(car.discharges) > 0 && !plannedAsOne(&car.from) {
-			m.givers = append(m.givers, car.Current.AssetID)
+			m.replanCars = append(m.replanCars, car.Current.AssetID)
 		}
 	}
 
-	f.drawOthers(loads, planned)
+	f.addUnplannedLoads(loads, planned)
 	m.addSite(f)
 	m.cars = f.cars
 
 	return nil
 }
 
-// addSite adds what the cars of a site do, as planned and as they may do.
-func (m *meter) addSite(f *behindFuse) {
+// addSite adds what the cars of a site are planned to do, and what they may do.
+func (m *meter) addSite(f *sitePlan) {
 	for _, o := range f.others {
-		if !o.battery && !o.base && !o.asked {
-			m.may = append(m.may, o)
+		if !o.isBattery && !o.isHome && !o.isRequest {
+			m.possibleDraws = append(m.possibleDraws, o)
 		}
 	}
 
 	for _, car := range f.cars {
 		m.addDischarging(car, f.from)
 
-		may, will := car.mayDraw(), car.willDraw()
+		may, will := car.possibleDraw(), car.plannedDraw()
 		if len(may.lists) > 0 {
-			m.may = append(m.may, draws{
-				lists: slices.Concat(may.lists, will.lists),
-				power: car.from.Power,
-				wired: car.wiring(),
-				free:  true,
-				waits: true,
+			m.possibleDraws = append(m.possibleDraws, loadBound{
+				lists:     slices.Concat(may.lists, will.lists),
+				power:     car.from.Power,
+				wiring:    car.wiring(),
+				openEnded: true,
+				movable:   true,
 			})
 		} else {
-			will.waits = true
-			m.may = append(m.may, will)
+			will.movable = true
+			m.possibleDraws = append(m.possibleDraws, will)
 		}
 
-		m.will = append(m.will, draws{
+		m.plannedDraws = append(m.plannedDraws, loadBound{
 			lists: [][]flex.Step{car.stepsForNow},
 			power: car.from.Power,
 		})
 	}
 }
 
-// addDischarging adds what a car discharges, and when no battery may discharge into the car: while it is planned to charge. If the
-// car may discharge, that is also whenever any schedule that its charger may be following lets it charge.
+// addDischarging adds what a car discharges, and when no battery may discharge because the car
+// would charge from it: while the car is planned to charge, and for a car that may discharge,
+// whenever any schedule that its charger may be following has it charge.
 func (m *meter) addDischarging(car *siteCar, from time.Time) {
-	into := draws{lists: [][]flex.Step{car.stepsForNow}, power: car.from.Power}
-	may := car.mayDischarge(from)
+	into := loadBound{lists: [][]flex.Step{car.stepsForNow}, power: car.from.Power}
+	may := car.possibleDischarge(from)
 
 	if len(may.lists) > 0 {
-		m.mayDischarge = append(m.mayDischarge, may)
+		m.possibleDischarges = append(m.possibleDischarges, may)
 	}
 
 	if car.Current.From.Discharge != nil {
 		stay := flex.Span{From: from, To: car.lastEnd(from)}
 
-		for _, steps := range car.sent {
+		for _, steps := range car.possibleSteps {
 			into.lists = append(into.lists, stepsWithin(steps, stay))
 		}
 	}
 
-	m.into = append(m.into, into)
+	m.noDischargeInto = append(m.noDischargeInto, into)
 
 	if len(car.discharges) == 0 {
 		return
 	}
 
-	m.willDischarge = append(m.willDischarge, draws{
+	m.plannedDischarges = append(m.plannedDischarges, loadBound{
 		lists: [][]flex.Step{car.discharges},
 		power: flex.Unbounded,
 	})
 }
 
-// homeBeside is the batteries at the site of an asset that charges.
-func (s *Service) homeBeside(
+// homeForCar returns the home of an asset that charges; nil without batteries.
+func (s *Service) homeForCar(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,

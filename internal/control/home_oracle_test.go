@@ -92,25 +92,25 @@ func (s *smallHome) best() float64 {
 }
 
 // site poses it to the planner.
-func (s *smallHome) site(from time.Time) (*behindFuse, func(*behindFuse)) {
+func (s *smallHome) site(from time.Time) (*sitePlan, func(*sitePlan)) {
 	n := len(s.buy)
 	h := &siteHome{supply: flex.Supply{Import: flex.FromKW(s.fuse), Export: 23_000, Set: s.fuse > 0}, device: home.Battery{Power: 3000, Capacity: 6000}}
-	h.ahead = homeAhead{periods: periodsTo(flex.PeriodAt(from), flex.PeriodAt(from).Add(n).Start()), stored: flex.FromKWh(s.stored),
+	h.ahead = batteryInputs{periods: periodsTo(flex.PeriodAt(from), flex.PeriodAt(from).Add(n).Start()), stored: flex.FromKWh(s.stored),
 		rates: ratings{buy: s.buy, sell: slices.Repeat([]float64{s.sell}, n), residual: s.spare}, roof: make([]flex.WattHours, n)}
-	f := &behindFuse{fuse: h.supply.Import, from: from, now: from, home: h, tight: s.fuse > 0 && s.fuse < 9, again: map[time.Time][]flex.AssetID{}}
+	f := &sitePlan{fuse: h.supply.Import, from: from, now: from, home: h, tight: s.fuse > 0 && s.fuse < 9, replanTimes: map[time.Time][]flex.AssetID{}}
 	for i, p := range h.ahead.periods {
 		h.ahead.load = append(h.ahead.load, flex.FromKWh(s.load[i]))
 		f.prices = append(f.prices, flex.PricedPeriod{Period: p, Known: true, Price: flex.FromGBPPerMWh(10 * s.buy[i])})
 	}
 
 	e := store.PlanInputs{ReadyBy: h.ahead.periods[n-1].End(), Need: flex.WattHours(3000 * s.halves), CountFrom: from, Power: 6000, Mode: flex.Minimise}
-	return f, func(f *behindFuse) {
+	return f, func(f *sitePlan) {
 		own := &store.ScheduledAsset{}
 		own.Current.AssetID = flex.AssetID{1}
 		why := replanReason{trigger: ByEvent, must: true}
-		f.cars = []*siteCar{{member: member{ScheduledAsset: own, from: e}, charging: &store.PlanningState{}, cause: why}}
-		f.drawBeside(nil, nil)
-		f.pose()
+		f.cars = []*siteCar{{member: member{ScheduledAsset: own, from: e}, state: &store.PlanningState{}, cause: why}}
+		f.addLoads(nil, nil)
+		f.buildProblems()
 	}
 }
 
@@ -139,7 +139,7 @@ func (s *smallHome) alone(from time.Time) (modes []battery.Mode, takes []float64
 // respond is what the battery does beside what passes the meter.
 func (s *smallHome) respond(h *siteHome, m *meter) []battery.Mode {
 	a := h.ahead
-	a.around(m, h.device.Power)
+	a.limitBySite(m, h.device.Power)
 	p := a.problem(h.device, a.stored, battery.ModeSelfUse)
 	modes := make([]battery.Mode, len(a.periods))
 	new(battery.Solver).SolveModes(&p, modes)
@@ -148,9 +148,9 @@ func (s *smallHome) respond(h *siteHome, m *meter) []battery.Mode {
 
 // drawn is what steps take in each half-hour.
 func (s *smallHome) drawn(h *siteHome, steps []flex.Step) (takes []float64) {
-	m := meter{will: []draws{{lists: [][]flex.Step{steps}, power: 6000}}}
+	m := meter{plannedDraws: []loadBound{{lists: [][]flex.Step{steps}, power: 6000}}}
 	for _, p := range h.ahead.periods {
-		takes = append(takes, m.charged(p).KWh())
+		takes = append(takes, m.carCharge(p).KWh())
 	}
 	return takes
 }
@@ -254,7 +254,7 @@ func TestHome_Ends(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	p, why := f.homeProblem()
+	p, why := f.siteProblem()
 	if why != "" {
 		t.Fatal(why)
 	}

@@ -7,13 +7,13 @@ import (
 	"flexd/internal/flex"
 )
 
-// bestBatteries is the best that a site's batteries can do beside its cars, as one: what they hold after each half-hour, and what that
-// comes to.
-func (f *behindFuse) bestBatteries() ([]flex.WattHours, battery.Result) {
+// solveBatteries solves the plan of a site's batteries as one, around its cars. It returns the
+// stored energy at the beginning and after each half-hour, and the result.
+func (f *sitePlan) solveBatteries() ([]flex.WattHours, battery.Result) {
 	s := f.home.ahead
-	m := &meter{supply: f.home.supply, wired: f.home.wired, base: f.base}
+	m := &meter{supply: f.home.supply, wiring: f.home.wiring, base: f.base}
 	m.addSite(f)
-	s.around(m, f.home.device.Power)
+	s.limitBySite(m, f.home.device.Power)
 
 	p := s.problem(f.home.device, s.stored, battery.ModeSelfUse)
 	modes := make([]battery.Mode, len(s.periods))
@@ -28,10 +28,11 @@ func (f *behindFuse) bestBatteries() ([]flex.WattHours, battery.Result) {
 	return levels, found
 }
 
-// orderSlots fixes a site's batteries in the half-hours of operators' dispatches to what these have them move, as far as they can beside
-// the cars that are planned by themselves. What they draw then is part of the load. What they give serves the home; the rest is not
-// there for cars, as no battery gives to a car.
-func (f *behindFuse) orderSlots(p *site.Problem) {
+// fixDispatchedSlots fixes a site's batteries, in half-hours of operators' dispatches, to the
+// energy that they can move by these around the cars. What they draw then is added to the
+// load. What they discharge reduces it; the rest is not available to cars, as no battery
+// discharges into a car.
+func (f *sitePlan) fixDispatchedSlots(p *site.Problem) {
 	a := &f.home.ahead
 	if a.orders == nil {
 		return
@@ -40,9 +41,9 @@ func (f *behindFuse) orderSlots(p *site.Problem) {
 	b := &p.Batteries[0]
 	n := len(p.Load)
 	b.Ordered, b.Moved = make([]bool, n), make([]float64, n)
-	levels, _ := f.bestBatteries()
+	levels, _ := f.solveBatteries()
 	for t := range a.periods {
-		if !a.ordered(t) {
+		if !a.isDispatched(t) {
 			continue
 		}
 

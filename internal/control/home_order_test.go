@@ -10,15 +10,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// askedAt is what dispatches ask of a battery at an instant.
-type askedAt struct {
+// dispatchAt is what dispatches ask of a battery at an instant.
+type dispatchAt struct {
 	flex.Span
 	power flex.Watts
 }
 
 // besideDispatch adds up at each minute what the fixture's car may draw by its schedule, what batteries draw by dispatches, and those that
 // charge by their own schedules, and returns what the car charges by ready-by and the least that it draws while it charges in some time.
-func (h *fixture) besideDispatch(fuse flex.Watts, within flex.Span, asked map[flex.AssetID][]askedAt) (flex.WattHours, flex.Watts) {
+func (h *fixture) besideDispatch(fuse flex.Watts, within flex.Span, asked map[flex.AssetID][]dispatchAt) (flex.WattHours, flex.Watts) {
 	h.Helper()
 	s := h.look().Current
 	modes := map[flex.AssetID][]control.ModeSpan{}
@@ -97,7 +97,7 @@ func TestBatteryOrder_Site(t *testing.T) {
 			t.Run(fmt.Sprint(c.name, first), func(t *testing.T) {
 				eachOf(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 					var ids []flex.AssetID
-					asked := map[flex.AssetID][]askedAt{}
+					asked := map[flex.AssetID][]dispatchAt{}
 
 					for range c.batteries {
 						ids = append(ids, h.homeSite())
@@ -132,7 +132,7 @@ func TestBatteryOrder_Site(t *testing.T) {
 
 						for _, k := range o.of {
 							h.order(o.power, o.from, o.to, ids[k])
-							asked[ids[k]] = append(asked[ids[k]], askedAt{span, o.power})
+							asked[ids[k]] = append(asked[ids[k]], dispatchAt{span, o.power})
 						}
 					}
 					h.runBatteries()

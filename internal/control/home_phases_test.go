@@ -27,15 +27,15 @@ func TestDrawBatteries_Phases(t *testing.T) {
 		{13_279, []int{1, 3}, false},
 		{13_280, []int{3, 1}, true},
 	} {
-		f := &behindFuse{fuse: c.fuse, from: now, last: now.Add(time.Hour), tight: true}
+		f := &sitePlan{fuse: c.fuse, from: now, lastEnd: now.Add(time.Hour), tight: true}
 		f.home = &siteHome{device: home.Battery{Power: 5000, Capacity: 10000}}
 		for _, n := range c.phases {
 			f.cars = append(f.cars, &siteCar{member: member{from: store.PlanInputs{Power: 7400, Phases: n}}})
 		}
 
-		f.drawBatteries()
+		f.addBatteryLoads()
 		steps := f.others[0].lists[0]
-		if kept := len(steps) > 0 && steps[len(steps)-1].To.Equal(f.last.Add(TailTime)); kept != c.kept {
+		if kept := len(steps) > 0 && steps[len(steps)-1].To.Equal(f.lastEnd.Add(TailTime)); kept != c.kept {
 			t.Errorf("%d W of fuse, cars on %v phases: a battery of 5 kW keeps its power afterwards: %v, want %v", c.fuse, c.phases, kept, c.kept)
 		}
 	}

@@ -15,115 +15,119 @@ import (
 )
 
 const (
-	// homeSlots and homeCars are the most half-hours and cars of a site that is planned as one. Batteries are planned to the end of
-	// tomorrow: those are 98 half-hours at the beginning of a day where that or the next one has 25 hours.
+	// homeSlots and homeCars are the limits of a site that is planned as one. Batteries are
+	// planned to the end of tomorrow: at most 98 half-hours, if one of the two days has 25
+	// hours.
 	homeSlots = 98
 	homeCars  = 3
-	// homePivots bounds the work of a site's plan: some 12 ms, nodes count too.
+	// homePivots limits the work of a site's plan, with search nodes counted too: some 12 ms.
 	homePivots = 1000
-	// homeMinSaving is what a site must save by its plan as one, in pence, for its cars to leave the
-	// times that they would choose by themselves.
+	// homeMinSaving is what a site must save by its plan as one, in pence, for its cars to
+	// leave the times of their own plans.
 	homeMinSaving = 0.5
-	// marketWeight is the part of a market price that counts beside a household's rate: it orders
-	// hours of the same rate.
+	// marketWeight is the fraction of a market price that is added to a household's rate: it
+	// decides between hours of the same rate.
 	marketWeight = 0.01
-	// chargesFrom is the part of full power from which a battery counts as charging.
-	chargesFrom = 0.25
+	// minChargePart is the fraction of full power from which a battery counts as charging in
+	// the site's plan.
+	minChargePart = 0.25
 )
 
-// solveHome plans a site with batteries: its cars first by themselves, with what they leave to the
-// batteries; then all as one, with each car kept to the half-hours that this gives it. The second plan is
-// taken if it meets as much of what is needed and costs the household less.
-func (f *behindFuse) solveHome(
+// solveHome plans a site with batteries twice: the cars first and the batteries around them;
+// and all as one, with each car restricted to the half-hours that this gives it. The second
+// plan is used if it meets as much of the needs and costs the household less. build builds the
+// problem.
+func (f *sitePlan) solveHome(
 	ctx context.Context,
 	d *Service,
-	pose func(*behindFuse),
-) (*behindFuse, error) {
+	pose func(*sitePlan),
+) (*sitePlan, error) {
 	if err := f.solve(ctx, d); err != nil {
 		return nil, err
 	}
 
 	var plan site.Plan
-	f.lack = f.planAsOne(&plan)
-	if f.lack.why != "" {
+	f.quality = f.solveAsOne(&plan)
+	if f.quality.why != "" {
 		d.log().WarnContext(
 			ctx,
 			"a site is not planned as one: its batteries go by what its cars leave",
 			"asset",
 			f.cars[0].Current.AssetID,
 			"reason",
-			f.lack.why,
+			f.quality.why,
 		)
 
 		return f, nil
 	}
 
-	g := f.unplanned()
-	g.reserve = f.reserved(&plan)
+	g := f.unplannedCopy()
+	g.batterySteps = f.batteryChargeSteps(&plan)
 	pose(g)
-	g.guide(f, &plan)
-	g.follow(f)
+	g.applySitePlan(f, &plan)
+	g.copySchedules(f)
 
 	if err := g.solve(ctx, d); err != nil {
 		return nil, fmt.Errorf("plan the site as one: %w", err)
 	}
 
-	if g.outcome().better(f.outcome()) {
+	if g.outcome().betterThan(f.outcome()) {
 		return g, nil
 	}
 
 	return f, nil
 }
 
-// planAsOne plans a site's cars and batteries as one, and says what that plan lacks, or why there is none.
-func (f *behindFuse) planAsOne(plan *site.Plan) lack {
-	p, why := f.homeProblem()
+// solveAsOne plans a site's cars and batteries as one. It returns how far the plan may be from
+// the optimum, or why there is none.
+func (f *sitePlan) solveAsOne(plan *site.Plan) planQuality {
+	p, why := f.siteProblem()
 	if why != "" {
-		return lack{why: why}
+		return planQuality{why: why}
 	}
 
-	var l lack
+	var l planQuality
 	solver := site.Solver{Limit: homePivots}
-	l.noteResult(solver.Solve(p, plan))
+	l.setResult(solver.Solve(p, plan))
 
 	return l
 }
 
-// unplanned is the same site with no car planned yet.
-func (f *behindFuse) unplanned() *behindFuse {
-	return &behindFuse{
-		fuse:   f.fuse,
-		phases: f.phases,
-		now:    f.now,
-		from:   f.from,
-		prices: f.prices,
-		tight:  f.tight,
-		home:   f.home,
-		base:   f.base,
-		tanks:  f.tanks,
-		asked:  f.asked,
-		orders: f.orders,
-		lack:   f.lack,
-		givers: f.givers,
-		freed:  f.freed,
-		again:  map[time.Time][]flex.AssetID{},
+// unplannedCopy returns a copy of the site in which no car is planned yet.
+func (f *sitePlan) unplannedCopy() *sitePlan {
+	return &sitePlan{
+		fuse:             f.fuse,
+		phases:           f.phases,
+		now:              f.now,
+		from:             f.from,
+		prices:           f.prices,
+		tight:            f.tight,
+		home:             f.home,
+		base:             f.base,
+		heaters:          f.heaters,
+		heatRequests:     f.heatRequests,
+		dispatches:       f.dispatches,
+		quality:          f.quality,
+		dischargingCars:  f.dischargingCars,
+		uncontrolledCars: f.uncontrolledCars,
+		replanTimes:      map[time.Time][]flex.AssetID{},
 	}
 }
 
-// homePeriods are the half-hours of a site's plan: those of its batteries, and what its cars need
-// beyond them.
-func (f *behindFuse) homePeriods() []flex.Period {
+// sitePeriods returns the half-hours of a site's plan: those of its batteries, and later ones
+// until its last car's end.
+func (f *sitePlan) sitePeriods() []flex.Period {
 	last := f.home.ahead.periods[len(f.home.ahead.periods)-1].End()
-	return periodsTo(f.home.ahead.periods[0], flex.Later(last, f.last))
+	return periodsTo(f.home.ahead.periods[0], flex.Later(last, f.lastEnd))
 }
 
-// homeProblem is the site's problem, or why there is none.
-func (f *behindFuse) homeProblem() (*site.Problem, notAsOne) {
+// siteProblem returns the problem of the site as one, or why there is none.
+func (f *sitePlan) siteProblem() (*site.Problem, separateReason) {
 	if len(f.home.ahead.periods) == 0 {
 		return nil, noPrices
 	}
 
-	periods := f.homePeriods()
+	periods := f.sitePeriods()
 	if len(periods) > homeSlots || len(f.cars) > homeCars {
 		return nil, tooLarge
 	}
@@ -143,15 +147,15 @@ func (f *behindFuse) homeProblem() (*site.Problem, notAsOne) {
 	f.priceSlots(p, periods)
 
 	p.Batteries = []site.Battery{f.home.battery()}
-	f.orderSlots(p)
+	f.fixDispatchedSlots(p)
 	for _, car := range f.cars {
-		p.Cars = append(p.Cars, f.carOfSite(car, p, periods))
+		p.Cars = append(p.Cars, f.carInProblem(car, p, periods))
 	}
 
 	return p, ""
 }
 
-// battery is all batteries of a site as one.
+// battery returns all batteries of a site as one.
 func (h *siteHome) battery() site.Battery {
 	least, most := h.device.Usable()
 	stored, power := min(h.ahead.stored, most), h.device.Power.KW()
@@ -170,9 +174,9 @@ func (h *siteHome) battery() site.Battery {
 	}
 }
 
-// priceSlots fills what a site's half-hours cost, and what its home draws and its roof gives. What
-// is past the known rates costs their mean.
-func (f *behindFuse) priceSlots(p *site.Problem, periods []flex.Period) {
+// priceSlots sets the prices, the load and the solar generation of a site's half-hours. Beyond
+// the known rates, the price is their mean.
+func (f *sitePlan) priceSlots(p *site.Problem, periods []flex.Period) {
 	a := &f.home.ahead
 	mean := 0.0
 	for _, b := range a.rates.buy {
@@ -210,7 +214,7 @@ func (f *behindFuse) priceSlots(p *site.Problem, periods []flex.Period) {
 	}
 }
 
-// valueOr is a value of a list, or a given one where none is known.
+// valueOr returns a value of a list if it is known, and otherwise another value.
 func valueOr(
 	known bool,
 	list []float64,
@@ -223,15 +227,14 @@ func valueOr(
 	return otherwise
 }
 
-// fixed reports whether somebody else has decided when a car charges: it asked to charge now, or is
-// called by an instruction.
-func (c *siteCar) fixed() bool {
+// isFixed reports whether a car's times are given: by charge-now, or by an instruction.
+func (c *siteCar) isFixed() bool {
 	return !c.problem.ChargeNow.Empty() || len(c.from.Closed) > 0
 }
 
-// carOfSite is a car as the site's plan knows it. One that is done, or fixed, is a part
-// of the load.
-func (f *behindFuse) carOfSite(
+// carInProblem returns a car of the site's problem. A car past its ready-by, or whose times
+// are given, is added to the load instead.
+func (f *sitePlan) carInProblem(
 	car *siteCar,
 	p *site.Problem,
 	periods []flex.Period,
@@ -242,8 +245,8 @@ func (f *behindFuse) carOfSite(
 		Min:       min(car.least(), car.from.Power).KW(),
 	}
 
-	if car.pastReadyBy || car.fixed() || car.keepsDischarging {
-		car.addTo(p, periods)
+	if car.pastReadyBy || car.isFixed() || car.keepsDischarging {
+		car.addToLoad(p, periods)
 		return c
 	}
 
@@ -258,17 +261,18 @@ func (f *behindFuse) carOfSite(
 	return c
 }
 
-// addTo counts a car as a part of a site's load.
-func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
-	takes := []draws{{lists: [][]flex.Step{c.stepsForNow}, power: c.from.Power}}
-	discharges := []draws{{lists: [][]flex.Step{c.discharges}, power: flex.NoLimit}}
+// addToLoad adds a car to the site's load.
+func (c *siteCar) addToLoad(p *site.Problem, periods []flex.Period) {
+	takes := []loadBound{{lists: [][]flex.Step{c.stepsForNow}, power: c.from.Power}}
+	discharges := []loadBound{{lists: [][]flex.Step{c.discharges}, power: flex.NoLimit}}
 	for i, at := range periods {
 		p.Load[i] = min(p.Load[i]+energyIn(takes, at).KWh(), p.GridImport/2)
 		p.PV[i] += energyIn(discharges, at).KWh()
 	}
 }
 
-// setPresence says when a car is there. Of a half-hour that is only partly off-peak, only that part counts.
+// setPresence sets when a car is available. If a half-hour is only partly off-peak, only that
+// part counts.
 func setPresence(
 	c *site.Car,
 	q *charge.Problem,
@@ -288,13 +292,13 @@ func setPresence(
 	}
 }
 
-// reserved are the half-hours in which the site's plan has its batteries charge: at full power, as a
-// battery knows no other.
-func (f *behindFuse) reserved(plan *site.Plan) []flex.Step {
+// batteryChargeSteps returns the half-hours in which the site's plan has its batteries charge;
+// always at full power, as they have no other.
+func (f *sitePlan) batteryChargeSteps(plan *site.Plan) []flex.Step {
 	var steps []flex.Step
 	full := f.home.device.Power.KW() / 2
-	for i, at := range f.homePeriods() {
-		if plan.Battery[0][i] > chargesFrom*full {
+	for i, at := range f.sitePeriods() {
+		if plan.Battery[0][i] > minChargePart*full {
 			steps = append(steps, flex.Step{
 				Span:  at.Span(),
 				Limit: f.home.device.Power,
@@ -305,12 +309,12 @@ func (f *behindFuse) reserved(plan *site.Plan) []flex.Step {
 	return steps
 }
 
-// guide has each car leave out the half-hours in which the site's plan has it take nothing, as far as
-// its need is met as well. One whose every off-peak second is open keeps all of them.
-func (f *behindFuse) guide(before *behindFuse, plan *site.Plan) {
-	periods := before.homePeriods()
+// applySitePlan closes the half-hours for each car in which the site's plan gives it nothing.
+// A car that is to charge as much as possible off-peak keeps them all.
+func (f *sitePlan) applySitePlan(before *sitePlan, plan *site.Plan) {
+	periods := before.sitePeriods()
 	for k, car := range f.cars {
-		own := car.pastReadyBy || car.fixed() || before.cars[k].keepsDischarging
+		own := car.pastReadyBy || car.isFixed() || before.cars[k].keepsDischarging
 		if own || car.problem.Mode == flex.Maximise {
 			continue
 		}
@@ -318,7 +322,7 @@ func (f *behindFuse) guide(before *behindFuse, plan *site.Plan) {
 		for i, at := range periods {
 			span := at.Span().Meet(flex.Span{From: f.from, To: car.end(f.from)})
 			if plan.Car[k][i] < 1e-6 && !span.Empty() {
-				car.problem.Limits = joined(car.problem.Limits, flex.Step{
+				car.problem.Limits = appendStep(car.problem.Limits, flex.Step{
 					Span:  span,
 					Limit: 0,
 				})
@@ -327,14 +331,14 @@ func (f *behindFuse) guide(before *behindFuse, plan *site.Plan) {
 	}
 }
 
-// homeOutcome is what the plans of a site's cars come to, with the best that its batteries can do
-// beside them.
+// homeOutcome is the result of the plans of a site's cars, with its batteries planned best
+// around them.
 type homeOutcome struct {
-	lacks, peak int64 // watt-seconds
-	pence       float64
+	shortfall, peak int64 // watt-seconds
+	pence           float64
 }
 
-func (f *behindFuse) outcome() homeOutcome {
+func (f *sitePlan) outcome() homeOutcome {
 	var o homeOutcome
 	assumed := charge.AssumedPrice(f.prices)
 	for _, car := range f.cars {
@@ -343,92 +347,95 @@ func (f *behindFuse) outcome() homeOutcome {
 		}
 
 		w := effectOf(&car.problem, assumed, car.stepsForNow)
-		o.lacks += max(0, int64(car.problem.Need)*3600-w.energy)
+		o.shortfall += max(0, int64(car.problem.Need)*3600-w.energy)
 		o.peak += w.peak
 		o.pence += marketWeight * float64(w.cost) / 1e4
 	}
 
-	o.pence += f.household()
+	o.pence += f.householdCost()
 
 	return o
 }
 
-// household is what the site's household pays in pence, with the best that its batteries can do beside its cars.
-func (f *behindFuse) household() float64 {
-	_, solved := f.bestBatteries()
+// householdCost is what the household pays, in pence, with the batteries planned best around
+// the cars.
+func (f *sitePlan) householdCost() float64 {
+	_, solved := f.solveBatteries()
 
 	return solved.Cost
 }
 
-// better reports whether an outcome is worth more than another one: what is needed comes first, then
-// peak time, then what the household pays.
-func (o homeOutcome) better(than homeOutcome) bool {
+// betterThan reports whether an outcome is better than another one: by the needs first, then
+// by peak time, and then by what the household pays.
+func (o homeOutcome) betterThan(than homeOutcome) bool {
 	const slack = int64(flex.DefaultPower) * int64(Slack/time.Second)
-	if o.lacks > than.lacks+slack || o.peak > than.peak+slack {
+	if o.shortfall > than.shortfall+slack || o.peak > than.peak+slack {
 		return false
 	}
 
-	if o.lacks < than.lacks-slack || o.peak < than.peak-slack {
+	if o.shortfall < than.shortfall-slack || o.peak < than.peak-slack {
 		return true
 	}
 
 	return o.pence < than.pence-homeMinSaving
 }
 
-// drawBatteries counts what batteries draw: what is certain, what the site's plan reserves for them,
-// and past the end of the cars all they can, so that what a car has by itself then leaves them headroom.
-func (f *behindFuse) drawBatteries() {
+// addBatteryLoads adds the load of batteries: what is certain, what the site's plan reserves
+// for them, and after the cars' end their full power, so that the cars' power after their end
+// leaves them headroom.
+func (f *sitePlan) addBatteryLoads() {
 	if f.home == nil {
 		return
 	}
 
 	power := f.home.device.Power
-	charging := slices.Concat(f.home.busy, f.reserve)
+	charging := slices.Concat(f.home.certainCharging, f.batterySteps)
 	var steps []flex.Step
 
-	for _, p := range periodsTo(flex.PeriodAt(f.from), f.last) {
-		span := p.Span().Meet(flex.Span{From: p.Start(), To: f.last})
+	for _, p := range periodsTo(flex.PeriodAt(f.from), f.lastEnd) {
+		span := p.Span().Meet(flex.Span{From: p.Start(), To: f.lastEnd})
 		if chargesAt(charging, p.Start()) {
 			steps = append(steps, flex.Step{Span: span, Limit: power})
 		}
 	}
 
-	afterwards := []draws{{power: power, wired: f.home.wired}}
-	if f.leavesLeast(f.tanks...) { // which have all of it then: drawAsked
-		afterwards = append(afterwards, f.tanks...)
+	afterwards := []loadBound{{power: power, wiring: f.home.wiring}}
+	if f.leavesCarsEnough(f.heaters...) { // heaters count with their full power then: addHeatRequests
+		afterwards = append(afterwards, f.heaters...)
 	}
 
 	switch {
-	case !f.tight: // no car has anything by itself then
-	case f.leavesLeast(afterwards...):
+	case !f.tight: // no car needs power after its end
+	case f.leavesCarsEnough(afterwards...):
 		steps = append(steps, flex.Step{
-			Span:  flex.Span{From: f.last, To: f.last.Add(TailTime)},
+			Span:  flex.Span{From: f.lastEnd, To: f.lastEnd.Add(TailTime)},
 			Limit: power,
 		})
 	default:
-		steps = append(steps, f.busyAfter()...)
+		steps = append(steps, f.chargingAfterCars()...)
 	}
 
-	f.others = append(f.others, draws{
-		lists:   [][]flex.Step{steps},
-		power:   power,
-		wired:   f.home.wired,
-		battery: true,
+	f.others = append(f.others, loadBound{
+		lists:     [][]flex.Step{steps},
+		power:     power,
+		wiring:    f.home.wiring,
+		isBattery: true,
 	})
 }
 
-// busyAfter is when batteries charge for certain after the end of the cars: in committed half-hours, and as dispatched.
-func (f *behindFuse) busyAfter() []flex.Step {
-	end := f.last
-	for _, s := range f.home.busy {
+// chargingAfterCars returns when batteries charge in any case after the cars' end: in
+// committed half-hours, and by dispatches.
+func (f *sitePlan) chargingAfterCars() []flex.Step {
+	end := f.lastEnd
+	for _, s := range f.home.certainCharging {
 		end = flex.Later(end, s.To)
 	}
 
 	var steps []flex.Step
-	for _, p := range periodsTo(flex.PeriodAt(f.last), end) {
-		if chargesAt(f.home.busy, p.Start()) {
+	for _, p := range periodsTo(flex.PeriodAt(f.lastEnd), end) {
+		if chargesAt(f.home.certainCharging, p.Start()) {
 			steps = append(steps, flex.Step{
-				Span:  flex.Span{From: flex.Later(p.Start(), f.last), To: p.End()},
+				Span:  flex.Span{From: flex.Later(p.Start(), f.lastEnd), To: p.End()},
 				Limit: f.home.device.Power,
 			})
 		}
@@ -437,13 +444,14 @@ func (f *behindFuse) busyAfter() []flex.Step {
 	return steps
 }
 
-// leavesLeast reports whether cars of the site could charge as well beside the most of other loads and of the home's own as without those
-// loads: all at once, each with an equal part of what is left; where the fuse does not carry that, each by itself, as in a turn.
-func (f *behindFuse) leavesLeast(loads ...draws) bool {
-	beside := f.load()
-	beside.add(f.base.most(), flex.Wiring{})
-	alone := beside
-	beside.addMost(loads)
+// leavesCarsEnough reports whether all cars of the site that could charge beside the home
+// alone could also charge beside the most of other loads: all at once with equal shares, or if
+// the fuse cannot carry that, one at a time.
+func (f *sitePlan) leavesCarsEnough(loads ...loadBound) bool {
+	withLoads := f.load()
+	withLoads.add(f.base.max(), flex.Wiring{})
+	alone := withLoads
+	withLoads.addMax(loads)
 
 	cars := f.load()
 	for _, car := range f.cars {
@@ -451,26 +459,26 @@ func (f *behindFuse) leavesLeast(loads ...draws) bool {
 	}
 
 	return !slices.ContainsFunc(f.cars, func(car *siteCar) bool {
-		could := alone.parted(f.fuse, &cars, car.wiring()) >= car.least()
-		can := beside.parted(f.fuse, &cars, car.wiring()) >= car.least()
-		if !could {
-			could = alone.left(f.fuse, car.wiring()) >= car.least()
-			can = beside.left(f.fuse, car.wiring()) >= car.least()
+		chargesAlone := alone.equalShare(f.fuse, &cars, car.wiring()) >= car.least()
+		chargesBeside := withLoads.equalShare(f.fuse, &cars, car.wiring()) >= car.least()
+		if !chargesAlone {
+			chargesAlone = alone.headroom(f.fuse, car.wiring()) >= car.least()
+			chargesBeside = withLoads.headroom(f.fuse, car.wiring()) >= car.least()
 		}
 
-		return could && !can
+		return chargesAlone && !chargesBeside
 	})
 }
 
-// drawBase counts what the home itself is expected to draw, as far as its meter was read.
-func (f *behindFuse) drawBase() {
+// addHomeLoad adds the home's own load, as far as it is known.
+func (f *sitePlan) addHomeLoad() {
 	if !f.base.known || !f.tight {
 		return
 	}
 
 	var steps []flex.Step
-	for _, p := range periodsTo(flex.PeriodAt(f.from), f.last) {
-		steps = joined(steps, flex.Step{Span: p.Span(), Limit: f.base.powerAt(p)})
+	for _, p := range periodsTo(flex.PeriodAt(f.from), f.lastEnd) {
+		steps = appendStep(steps, flex.Step{Span: p.Span(), Limit: f.base.powerAt(p)})
 	}
 
 	end := flex.PeriodAt(f.from).Start()
@@ -478,19 +486,19 @@ func (f *behindFuse) drawBase() {
 		end = steps[n-1].To
 	}
 
-	steps = joined(steps, flex.Step{
-		Span:  flex.Span{From: end, To: f.last.Add(TailTime)},
-		Limit: f.base.most(),
+	steps = appendStep(steps, flex.Step{
+		Span:  flex.Span{From: end, To: f.lastEnd.Add(TailTime)},
+		Limit: f.base.max(),
 	})
 
-	f.others = append(f.others, draws{
-		lists: [][]flex.Step{steps},
-		power: f.base.most(),
-		base:  true,
+	f.others = append(f.others, loadBound{
+		lists:  [][]flex.Step{steps},
+		power:  f.base.max(),
+		isHome: true,
 	})
 }
 
-// planAround plans the batteries of a car's site again, after what the car does has changed.
+// planAround plans the batteries of a car's site again after the car's schedule has changed.
 func (s *Service) planAround(
 	ctx context.Context,
 	tx *store.Tx,
@@ -499,5 +507,5 @@ func (s *Service) planAround(
 	if !c.Battery {
 		return nil
 	}
-	return s.replanBatteries(ctx, tx, c.Asset.SiteID, new(capsKept))
+	return s.replanBatteries(ctx, tx, c.Asset.SiteID, new(headroomCache))
 }

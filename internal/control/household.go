@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Household is what is planned at a site, as shown to the people who live there.
+// Household has the plans at a site, as they are shown to its residents.
 type Household struct {
 	Now       time.Time
 	Cars      []HouseholdCar
@@ -19,50 +19,50 @@ type Household struct {
 	Heaters   []HouseholdHeat
 }
 
-// HouseholdCar is an asset that charges: what its car is planned to draw, and why.
+// HouseholdCar is an asset that charges, with its plan and the reasons for it.
 type HouseholdCar struct {
 	Asset     flex.Asset
 	PluggedIn bool
-	// control ended while a car was plugged in, and no plug-out came since
+	// control ended while a car was plugged in, and no plug-out was reported since
 	Freed bool
 	// whether it may be planned: its site has consented, and is enrolled
 	Controlled bool
 	Excluded   bool // whether an operator has excluded it from control
 
-	Need    flex.WattHours // what was asked for, including what was charged since
+	Need    flex.WattHours // the requested energy, including what was charged since
 	ReadyBy time.Time
 	Zone    *time.Location // of the tariff
-	// until when it needs nothing, from Leaves on; zero for no absence
+	// the end of an absence, in which it needs nothing; zero for none
 	Away   time.Time
-	Leaves time.Time // the beginning of that time
-	// until when it charges at once; zero if it does not
+	Leaves time.Time // the beginning of the absence
+	// the end of charge-now; zero for none
 	ChargeNow time.Time
 
 	Planned       bool       // whether there is a schedule; the fields below are of it
 	ConstrainedBy Constraint // what limited it
-	OffPeak       bool       // whether only the cheap hours of its tariff may be used
-	ByMarket      bool       // whether it charges when the market's price is least, and nothing else decides
+	OffPeak       bool       // whether only the off-peak hours of its tariff may be used
+	ByMarket      bool       // whether only the market price decides when it charges
 	Charging      []flex.Span
 	Energy        flex.WattHours
 	Shortfall     flex.WattHours
 	Periods       []charge.Period // the time of the schedule, with its prices
 
-	Discharging []flex.Span // when it gives electricity back
-	Reserve     int         // the least that then remains, in % of its battery
-	// how full it is expected to be by ready-by, in %; 0 where its state of charge or its
-	// capacity is not known
+	Discharging []flex.Span // when it discharges
+	Reserve     int         // the least charge that then remains, in %
+	// its expected state of charge by ready-by, in %; 0 if its present one or its capacity is
+	// not known
 	ReadyLevel int
 
-	// Cost is of the energy at the prices that the schedule was made on, AtOnce of the same
-	// energy if it were charged from the schedule's beginning on at full power. They are
-	// comparable where every price was known.
+	// Cost is the cost of the energy by the schedule, and AtOnce that of the same energy if it
+	// were charged at full power from the schedule's beginning on, both at the prices that the
+	// schedule was made with. They are comparable if every price was known.
 	Cost   flex.MicroPounds
 	AtOnce flex.MicroPounds
 	Priced bool
 
-	// Carbon is the grams of carbon dioxide that the energy carries, CarbonAtOnce those of the
-	// same energy at once, by what is known of the half-hours now; they are comparable where
-	// all of them are.
+	// Carbon is the carbon dioxide of the energy in grams, and CarbonAtOnce that of the same
+	// energy charged at once, by the present data of the half-hours. They are comparable if
+	// all of these are known.
 	Carbon       float64
 	CarbonAtOnce float64
 	CarbonKnown  bool
@@ -93,11 +93,11 @@ func constraintOf(caps []BindingCap) Constraint {
 	return ConstrainedByGrid
 }
 
-// HouseholdBattery is a home battery with what it does next.
+// HouseholdBattery is a home battery with the next steps of its plan.
 type HouseholdBattery struct {
 	Asset flex.Asset
 	Steps []BatteryStretch // none without a plan
-	// the cost of its plan until its end, and the cost if it only covered the home
+	// the cost of its plan until its end, and the cost in self-use only
 	Plan  BatteryCost
 	Idle  BatteryCost
 	Until time.Time
@@ -105,9 +105,9 @@ type HouseholdBattery struct {
 	why BatteryWhy
 }
 
-// HouseholdBill is what a home with several batteries is expected to pay by all their plans.
+// HouseholdBill is what a home with several batteries is expected to pay by their plans.
 type HouseholdBill struct {
-	Pence float64 // less the worth of what is then left in the batteries
+	Pence float64 // less the value of the energy then stored in the batteries
 	Until time.Time
 }
 
@@ -133,30 +133,30 @@ func (h Household) Bill() HouseholdBill {
 	bill := HouseholdBill{Pence: first.Plan.Bill, Until: first.Until}
 	for _, b := range planned {
 		if b != first {
-			bill.Pence -= b.why.leftAt(bill.Until)
+			bill.Pence -= b.why.valueAt(bill.Until)
 		}
 	}
 
 	return bill
 }
 
-// leftAt returns the value of the energy left in a battery at an instant of its plan, in
+// valueAt returns the value of the energy stored in a battery at an instant of its plan, in
 // pence.
-func (w *BatteryWhy) leftAt(t time.Time) float64 {
-	left := w.Stored
+func (w *BatteryWhy) valueAt(t time.Time) float64 {
+	remaining := w.Stored
 	for i := range w.Periods {
 		if !w.Periods[i].End().After(t) {
-			left = w.Periods[i].Stored
+			remaining = w.Periods[i].Stored
 		}
 	}
 
-	return left.KWh() * w.Residual
+	return remaining.KWh() * w.Residual
 }
 
 // householdBatterySteps is how much of a battery's plan is shown.
 const householdBatterySteps = 6
 
-// householdBattery returns what a battery does next, and why.
+// householdBattery returns a battery with the next steps of its plan.
 func (s *Service) householdBattery(
 	ctx context.Context,
 	org flex.OrgID,
@@ -182,7 +182,7 @@ func (s *Service) householdBattery(
 	return b, nil
 }
 
-// Household returns what is planned at a site. One of another organisation is NotFound.
+// Household returns the plans at a site. A site of another organisation is NotFound.
 func (s *Service) Household(
 	ctx context.Context,
 	org flex.OrgID,
@@ -222,7 +222,7 @@ func (s *Service) Household(
 	return h, nil
 }
 
-// householdCar is one asset's part of Household.
+// householdCar returns one asset that charges, with its plan.
 func (s *Service) householdCar(
 	ctx context.Context,
 	org flex.OrgID,
@@ -248,7 +248,7 @@ func (s *Service) householdCar(
 	return car, err
 }
 
-// setPlan sets what an asset's schedule says.
+// setPlan sets the fields that follow from an asset's schedule.
 func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 	car.Planned = true
 	car.Zone = zoneOf(x.From.Tariff)
@@ -274,7 +274,7 @@ func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 	car.setDischarge(x.From.Discharge)
 }
 
-// setDischarge sets what a car that may discharge is to give, and what is to remain.
+// setDischarge sets when a car is to discharge, and the charge that is to remain.
 func (car *HouseholdCar) setDischarge(of *store.Discharge) {
 	if of == nil || of.Capacity <= 0 {
 		return
@@ -347,7 +347,8 @@ func openSpans(steps []flex.Step) []flex.Span {
 	return spans
 }
 
-// Wish is what a person at a site may ask of one of its cars; a zero field stays as it is.
+// Wish is a request by a resident of a site for one of its cars; a field that is zero leaves
+// things as they are.
 type Wish struct {
 	ChargeFor time.Duration  // charge at once for this time
 	Stop      bool           // end charging at once
@@ -361,8 +362,8 @@ const (
 	WishNeedMax   = flex.WattHours(200_000)
 )
 
-// Wish takes a wish as the event that an app would send for it. An asset of another site, or
-// one that does not charge, is NotFound; a wish beyond the bounds is Malformed.
+// Wish carries out a wish as the event that an app would send for it. An asset of another
+// site, or one that does not charge, is NotFound; a wish beyond the limits is Malformed.
 func (s *Service) Wish(
 	ctx context.Context,
 	org flex.OrgID,
@@ -390,7 +391,7 @@ func (s *Service) Wish(
 	}
 
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.LockToPlan(ctx, asset); err != nil { // what a wish leaves as it is is read with it
+		if err := tx.LockToPlan(ctx, asset); err != nil { // the rest of the intent is read and stays as it is
 			return err
 		}
 
@@ -503,7 +504,7 @@ func (s *Service) readCharging(
 		}
 
 		if !c.Open() {
-			car.Freed, err = freedInSession(
+			car.Freed, err = endedByControl(
 				ctx,
 				tx,
 				car.Asset.ID,

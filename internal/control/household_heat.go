@@ -9,17 +9,17 @@ import (
 	"flexd/internal/store"
 )
 
-// HouseholdHeat is a hot-water tank or a heat pump: when it is planned to heat, and how warm
-// that keeps it.
+// HouseholdHeat is a hot-water tank or a heat pump, with when it is planned to heat and the
+// expected temperatures.
 type HouseholdHeat struct {
 	Asset   flex.Asset
-	Planned bool // whether there is a plan; what follows is of it
+	Planned bool // whether there is a plan; the following fields are from it
 	Heating []flex.Span
-	Until   time.Time // the end of what is planned
-	// how warm the water or the rooms are expected to be until then, in °C
+	Until   time.Time // the end of the plan
+	// the range of the expected temperature of the water or the rooms until then, in °C
 	Coldest float64
 	Warmest float64
-	// when it lacks most of what was asked for; zero if it lacks nothing
+	// when the temperature is furthest below the comfort band; zero for never
 	LackAt time.Time
 }
 
@@ -39,7 +39,7 @@ func (s *Service) householdHeat(
 		}
 
 		t, err := tankOf(ctx, tx, c)
-		if err != nil || t.why() != "" {
+		if err != nil || t.uncontrolledReason() != "" {
 			return err
 		}
 
@@ -53,7 +53,7 @@ func (s *Service) householdHeat(
 	return h, err
 }
 
-// setPlan takes over what a heater's plan says from now on.
+// setPlan sets the fields that follow from a heater's plan, from now on.
 func (h *HouseholdHeat) setPlan(t *heatedTank, now time.Time) {
 	h.Planned = true
 	h.Until = t.plan.End()
@@ -74,7 +74,7 @@ func (h *HouseholdHeat) setPlan(t *heatedTank, now time.Time) {
 	h.Heating = openSpans(steps)
 
 	var degrees []float64
-	for _, l := range t.expected() {
+	for _, l := range t.expectedLevels() {
 		if !l.At.Before(now) {
 			degrees = append(degrees, l.Value)
 		}

@@ -40,7 +40,7 @@ const (
 const withHome = "home"
 
 // originsWithHome adds withHome, and what the plan lacks, to origins.
-func originsWithHome(origins string, l lack) string {
+func originsWithHome(origins string, l planQuality) string {
 	origins, _, _ = strings.Cut(origins, " "+withHome)
 	return strings.TrimRight(origins+" "+withHome+" "+l.words(), " ")
 }
@@ -80,10 +80,10 @@ func effective(
 		zone = z
 	}
 
-	wall := wallAsked(c.Intent, zone)
+	wall := requestedWall(c.Intent, zone)
 	o.intent = setIntent(&e, c.Intent, settings)
 	e.ReadyBy, e.CountFrom = tariff.NextTimeOfDay(from, wall, zone), from
-	if whileAway(&e, c.Away, from) {
+	if applyAbsence(&e, c.Away, from) {
 		o.intent = fromHousehold
 	}
 
@@ -95,7 +95,7 @@ func effective(
 	}
 
 	if c.Open() {
-		e.Closed = closedAhead(c.Current.From.Closed, from)
+		e.Closed = closedAfter(c.Current.From.Closed, from)
 	}
 
 	e.Origins = o.String()
@@ -107,12 +107,12 @@ func effective(
 // at the asset's power. It returns its origin.
 func setIntent(
 	e *store.PlanInputs,
-	asked *flex.Intent,
+	requested *flex.Intent,
 	settings flex.OrgSettings,
 ) string {
-	if asked != nil {
-		e.Need, e.Mode = asked.Need, asked.Mode
-		e.MayChargePeak = asked.MayChargePeak
+	if requested != nil {
+		e.Need, e.Mode = requested.Need, requested.Mode
+		e.MayChargePeak = requested.MayChargePeak
 		return fromEvent
 	}
 
@@ -127,12 +127,12 @@ func setIntent(
 	return fromDefault
 }
 
-// wallAsked returns the time of day of the deadline: as asked for, else the default.
-func wallAsked(asked *flex.Intent, zone *time.Location) flex.WallTime {
-	if asked == nil {
+// requestedWall returns the time of day of the deadline: as asked for, else the default.
+func requestedWall(requested *flex.Intent, zone *time.Location) flex.WallTime {
+	if requested == nil {
 		return DefaultReadyBy
 	}
-	return wallOf(*asked, zone)
+	return wallOf(*requested, zone)
 }
 
 // wallOf returns the time of day of an intent's deadline, in whole seconds: the local time if
@@ -219,9 +219,9 @@ func problemOf(
 	p.Exact = e.Learned != nil && e.Learned.Limited
 
 	p.Need += allowance(&e, &p)
-	p = spreadOut(p, untilClosed(&e, from))
+	p = applyRamp(p, rampUntilClosed(&e, from))
 	p = lateStarts(&e, p)
-	p = probed(p, &e)
+	p = addProbe(p, &e)
 
 	if len(e.Closed) > 0 {
 		p, _ = instruct.CloseBeside(p, charge.Solve(p), e.Closed)

@@ -18,7 +18,7 @@ const (
 	// far ahead it may end.
 	InstructionLongest = flex.InstructionLongest
 	InstructionAhead   = 48 * time.Hour
-	// MeteredLately is the greatest age of an asset's newest reading for which its change
+	// MeteredLately is the greatest age of an asset's newest reading at which its change
 	// counts in full.
 	MeteredLately = 2 * time.Hour
 )
@@ -40,9 +40,9 @@ type Preview struct {
 	At               time.Time
 	Slots            []InstructedSlot
 	Assets           []InstructedAsset // the called assets, by id
-	// the cost of the plans with the instruction, less that of those without
+	// the cost of the plans with the instruction, less that of the plans without it
 	Cost flex.MicroPounds
-	// of a dispatch: the wear cost of batteries in its time, less that without it; if wear per
+	// of a dispatch: the wear cost of batteries during it, less that without it; if wear per
 	// kWh is known
 	Wear flex.Optional[flex.MicroPounds]
 	// the highest power above the plan in the hour after the end
@@ -53,24 +53,24 @@ type Preview struct {
 	// assets that contribute less than they draw in the window, because of their need,
 	// ready-by or charge-now
 	NumNeeded    int
-	NumIdle      int  // assets that draw nothing in the window by plan, or all they can
+	NumIdle      int  // assets that already draw nothing in the window by plan, or all that they can
 	NumBusy      int  // assets that another instruction calls in the same half-hours
 	NumNotCalled int  // assets that could be called in addition
 	NumReplaced  int  // assets of which a dispatch replaces earlier dispatches
 	Halted       bool // pushes are halted: nothing is sent before that ends
-	// sites that could contribute, but have had all the calls they agreed to
-	spent map[flex.SiteID]flex.SpentCalls
+	// sites that could contribute, but have had all the calls that they agreed to
+	spentLimits map[flex.SiteID]flex.SpentCalls
 
-	calls []called
+	calls []callableAsset
 }
 
 // InstructedSlot is a half-hour of an instruction, or a part of one.
 type InstructedSlot struct {
 	flex.Span
-	// what the scope's assets under control draw by the schedules in force
+	// what the controlled assets of the scope draw by the schedules in force
 	Planned flex.WattHours
 	Asked   flex.WattHours // the change, without a sign
-	Counted flex.WattHours // the part of the change that is relied on
+	Counted flex.WattHours // the part of the change that may be relied on
 	Given   flex.WattHours // the change if all called assets follow
 }
 
@@ -80,8 +80,8 @@ type InstructedAsset struct {
 	SiteID  flex.SiteID
 	Battery bool             // it is a home battery
 	Heater  bool             // it is a tank or a heat pump; an asset that is neither charges a car
-	Quality instruct.Percent // how much of its change is relied on
-	Calls   int              // how often its site was called before
+	Quality instruct.Percent // how much of its change may be relied on
+	Calls   int              // number of earlier calls of its site
 	Change  []flex.WattHours // in each slot, without a sign
 	Cost    flex.MicroPounds
 	Less    flex.WattHours // how much less it charges by ready-by, beyond its need
@@ -97,20 +97,20 @@ func (a *InstructedAsset) Moved() flex.WattHours {
 	return sum
 }
 
-// called is an asset that may be called, with everything that calling it takes.
-type called struct {
+// callableAsset is an asset that may be called, with everything that is needed to call it.
+type callableAsset struct {
 	*store.ScheduledAsset // nil for a device
 	*store.Callable
-	id      flex.AssetID
-	device  *calledDevice    // nil for a car
-	from    store.PlanInputs // with the time that is closed for the call
-	held    []flex.Span      // the time that is closed for other instructions
-	offer   instruct.Offer
-	quality instruct.Percent
+	id           flex.AssetID
+	device       *callableDevice  // nil for a car
+	from         store.PlanInputs // with the time that the call closes
+	othersClosed []flex.Span      // the time that other instructions close
+	offer        instruct.Offer
+	quality      instruct.Percent
 }
 
 // candidate returns the asset in the form of the choice of assets.
-func (c *called) candidate() instruct.Candidate {
+func (c *callableAsset) candidate() instruct.Candidate {
 	return instruct.Candidate{
 		Change:  c.offer.Change,
 		Cost:    c.offer.Cost,
@@ -136,15 +136,15 @@ func (s *Service) PreviewInstruction(
 	return p, err
 }
 
-// SendInstruction carries out an instruction: it is stored, and the schedules of the called
-// cars and batteries are replaced in the same transaction, those of heaters right after it. It
-// fails as PreviewInstruction does.
+// SendInstruction stores an instruction, and replaces the schedules of the called cars and
+// batteries in the same transaction and those of heaters right after it. It fails as
+// PreviewInstruction does.
 func (s *Service) SendInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
 ) (*Preview, error) {
-	return s.sendBy(ctx, org, in, s.instructWithin)
+	return s.sendWith(ctx, org, in, s.instructWithin)
 }
 
 // storeInstruction stores an instruction and calls its assets within a transaction, as
@@ -153,17 +153,17 @@ type storeInstruction func(
 	context.Context,
 	*store.Tx,
 	flex.Instruction,
-	*offersAhead,
+	*precomputedOffers,
 ) (*Preview, error)
 
-// sendBy is SendInstruction with the function that stores the instruction.
-func (s *Service) sendBy(
+// sendWith is SendInstruction with put as the function that stores the instruction.
+func (s *Service) sendWith(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
 	put storeInstruction,
 ) (*Preview, error) {
-	ahead, err := s.lookAhead(ctx, org, in)
+	ahead, err := s.computeOffers(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +183,8 @@ func (s *Service) sendBy(
 	return p, err
 }
 
-// InstructWithin is SendInstruction within a transaction, which plans all devices itself. The
-// heaters that it calls are planned by their job.
+// InstructWithin is SendInstruction within a transaction. It computes the offers of all
+// devices itself. The heaters that it calls are planned by their job.
 func (s *Service) InstructWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -193,13 +193,13 @@ func (s *Service) InstructWithin(
 	return s.instructWithin(ctx, tx, in, nil)
 }
 
-// instructWithin is InstructWithin; ahead is what devices would do, if that was computed
+// instructWithin is InstructWithin; ahead has the offers of devices, if they were computed
 // before the transaction.
 func (s *Service) instructWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
-	ahead *offersAhead,
+	ahead *precomputedOffers,
 ) (*Preview, error) {
 	if err := LockInstructions(ctx, tx); err != nil {
 		return nil, err
@@ -235,9 +235,9 @@ func acceptOffer(
 	return tx.AcceptOffer(ctx, in.Offer, in.ID, max(in.Change, -in.Change))
 }
 
-// orderOf returns what an instruction asks of an asset from an instant on. Plans are made in
-// whole seconds, so the window begins at a whole second.
-func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
+// orderFrom returns the order of an instruction to an asset from an instant on. Plans are made
+// in whole seconds, so the window begins at a whole second.
+func orderFrom(in *flex.Instruction, from time.Time) instruct.Order {
 	begin := flex.Later(in.From, from.Truncate(time.Second))
 
 	return instruct.Order{
@@ -246,16 +246,17 @@ func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
 	}
 }
 
-// scoped are the assets of a scope, and the prices that they are planned on.
-type scoped struct {
-	now       time.Time
-	prices    []flex.PricedPeriod
-	planned   []store.ScheduledAsset
-	callables map[flex.AssetID]*store.Callable
-	batteries []device
-	heaters   []device
-	ahead     *offersAhead
-	spent     map[flex.SiteID]flex.SpentCalls // sites whose calls are used up
+// scopeAssets has the assets of an instruction's scope, and the prices that they are planned
+// with.
+type scopeAssets struct {
+	now         time.Time
+	prices      []flex.PricedPeriod
+	planned     []store.ScheduledAsset
+	callables   map[flex.AssetID]*store.Callable
+	batteries   []device
+	heaters     []device
+	precomputed *precomputedOffers
+	spentSites  map[flex.SiteID]flex.SpentCalls // sites whose calls are used up
 }
 
 // readScope reads the cars and devices of an instruction's scope.
@@ -263,8 +264,8 @@ func readScope(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-) (scoped, error) {
-	var s scoped
+) (scopeAssets, error) {
+	var s scopeAssets
 	s.now = tx.Now()
 	if err := tx.CheckScope(ctx, in.Scope); err != nil {
 		return s, err
@@ -281,8 +282,8 @@ func readScope(
 	return s, err
 }
 
-// readCallables reads what the choice of assets needs.
-func (s *scoped) readCallables(
+// readCallables reads what is needed to choose among the assets.
+func (s *scopeAssets) readCallables(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
@@ -295,7 +296,7 @@ func (s *scoped) readCallables(
 		return fmt.Errorf("read which assets may be called: %w", err)
 	}
 
-	s.spent, err = tx.SpentSites(ctx, in.ID, in.From)
+	s.spentSites, err = tx.SpentSites(ctx, in.ID, in.From)
 	if err != nil {
 		return fmt.Errorf("read which sites have had the calls they agreed to: %w", err)
 	}
@@ -305,8 +306,9 @@ func (s *scoped) readCallables(
 	return err
 }
 
-// drawn returns the energy that the assets draw by their schedules in force in each slot.
-func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
+// plannedEnergy returns the energy that the assets draw by their schedules in force in each
+// slot.
+func (s *scopeAssets) plannedEnergy(slots []flex.Span) []charge.Joules {
 	sums := make([]charge.Joules, len(slots))
 	for i := range s.planned {
 		for t, slot := range slots {
@@ -327,13 +329,13 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	return sums
 }
 
-// previewInstruction computes an instruction's effect; ahead is what devices would do, if that
-// was computed before.
+// previewInstruction computes an instruction's effect; ahead has the offers of devices, if
+// they were computed before.
 func (s *Service) previewInstruction(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
-	ahead *offersAhead,
+	ahead *precomputedOffers,
 ) (*Preview, error) {
 	if err := checkInstruction(&in, tx.Now()); err != nil {
 		return nil, err
@@ -351,7 +353,7 @@ func (s *Service) previewInstruction(
 		return nil, err
 	}
 
-	sc.ahead = ahead
+	sc.precomputed = ahead
 	p := &Preview{Instruction: in, At: sc.now}
 	target := p.setTarget(&sc)
 	back := reboundOf(&in, instruct.Slots(in.Span), target)
@@ -365,9 +367,9 @@ func (s *Service) previewInstruction(
 }
 
 // setTarget sets the planned and the requested energy of each slot, and returns the latter.
-func (p *Preview) setTarget(s *scoped) []charge.Joules {
+func (p *Preview) setTarget(s *scopeAssets) []charge.Joules {
 	slots := instruct.Slots(p.Span)
-	planned := s.drawn(slots)
+	planned := s.plannedEnergy(slots)
 	target := targetOf(&p.Instruction, planned)
 
 	for t, slot := range slots {
@@ -410,17 +412,17 @@ func wattHours(e charge.Joules) flex.WattHours {
 }
 
 // choose computes the offer of every asset, chooses the assets to call, and adds up what they
-// do. Of equal choices it takes one in which few assets return at the same time as the rebound
-// that is expected already.
+// do. Among equal choices it prefers one in which few assets return to their plans at the same
+// time as others whose return is already expected.
 func (s *Service) choose(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Preview,
-	sc *scoped,
+	sc *scopeAssets,
 	target []charge.Joules,
 	back *instruct.Rebound,
 ) error {
-	order := orderOf(&p.Instruction, sc.now)
+	order := orderFrom(&p.Instruction, sc.now)
 	all, err := s.offers(ctx, tx, p, sc, order)
 	if err != nil {
 		return err
@@ -432,7 +434,7 @@ func (s *Service) choose(
 	}
 
 	order.Rebound = back
-	b := returning{
+	b := returnPlanner{
 		order:  order,
 		from:   sc.now.Truncate(time.Second),
 		prices: sc.prices,
@@ -443,11 +445,11 @@ func (s *Service) choose(
 		candidates,
 		!p.Unfair,
 		func(i int) time.Time { return all[i].from.ReadyBy },
-		func(i int, over bool) bool { return b.plan(&all[i], over) },
+		func(i int, over bool) bool { return b.planReturn(&all[i], over) },
 	)
-	p.ease(target, all, chosen)
+	p.preferStopOnly(target, all, chosen)
 	slices.Sort(chosen)
-	p.sum(all, chosen)
+	p.addChosen(all, chosen)
 
 	return nil
 }
@@ -458,13 +460,13 @@ func (s *Service) offers(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Preview,
-	sc *scoped,
+	sc *scopeAssets,
 	order instruct.Order,
-) ([]called, error) {
-	var all []called
+) ([]callableAsset, error) {
+	var all []callableAsset
 	for i := range sc.planned {
 		c, ok := p.offer(sc, &sc.planned[i], order)
-		if ok && !p.leaveOut(sc, c.SiteID) {
+		if ok && !p.excludeSpent(sc, c.SiteID) {
 			all = append(all, c)
 		}
 	}
@@ -474,42 +476,42 @@ func (s *Service) offers(
 	return slices.Concat(all, devices), err
 }
 
-// sum adds up what the chosen assets do.
-func (p *Preview) sum(all []called, chosen []int) {
+// addChosen adds the chosen assets to the preview.
+func (p *Preview) addChosen(all []callableAsset, chosen []int) {
 	p.Callable, p.NumNotCalled = len(all), len(all)-len(chosen)
 	for _, i := range chosen {
 		p.add(&all[i])
 	}
 
 	p.Rebound, p.ReboundLater = rebound(p.calls, p.To)
-	p.SpentSites, p.Spent = len(p.spent), p.spentText()
+	p.SpentSites, p.Spent = len(p.spentLimits), p.spentText()
 }
 
-// cannotBeCalled reports whether no instruction can call an asset: cars that share a fuse are
+// notCallable reports whether no instruction can call a car: cars that share a fuse are
 // planned as one, and a car that discharges would have to stop.
-func cannotBeCalled(at *store.ScheduledAsset, from time.Time) bool {
-	return at.Current.HasTail() || len(dischargesAhead(&at.Current, from)) > 0
+func notCallable(at *store.ScheduledAsset, from time.Time) bool {
+	return at.Current.HasTail() || len(dischargeSteps(&at.Current, from)) > 0
 }
 
 // offer computes what an asset would do; false if it can contribute nothing.
 func (p *Preview) offer(
-	s *scoped,
+	s *scopeAssets,
 	at *store.ScheduledAsset,
 	order instruct.Order,
-) (called, bool) {
+) (callableAsset, bool) {
 	id := at.Current.AssetID
 	known := s.callables[id]
 	from := s.now.Truncate(time.Second)
-	if known == nil || !at.Current.From.ReadyBy.After(from) || cannotBeCalled(at, from) {
+	if known == nil || !at.Current.From.ReadyBy.After(from) || notCallable(at, from) {
 		p.NumIdle++
-		return called{}, false
+		return callableAsset{}, false
 	}
 	if known.Called {
 		p.NumBusy++
-		return called{}, false
+		return callableAsset{}, false
 	}
 
-	c := called{
+	c := callableAsset{
 		ScheduledAsset: at,
 		Callable:       known,
 		id:             id,
@@ -517,7 +519,7 @@ func (p *Preview) offer(
 		quality:        instruct.Quality(at.Followed(), known.Metered),
 	}
 
-	leaveUnmeasured(&c.from)
+	ignoreUnknownPower(&c.from)
 	if order.Up {
 		// No other instruction calls the asset in these half-hours: time that is closed in
 		// them is for the rebound of one.
@@ -525,44 +527,44 @@ func (p *Preview) offer(
 	}
 
 	c.close(order, problemOf(c.from, from, s.prices))
-	ok := p.brings(&c, order)
+	ok := p.contributes(&c, order)
 
 	return c, ok
 }
 
-// close closes the time of an order for a car, in addition to the time that is closed already.
-func (c *called) close(order instruct.Order, p charge.Problem) {
-	c.held = c.from.Closed
-	order.Held = c.held
+// close computes a car's offer for an order, and closes the time of the offer in its inputs.
+func (c *callableAsset) close(order instruct.Order, p charge.Problem) {
+	c.othersClosed = c.from.Closed
+	order.Held = c.othersClosed
 	c.offer = instruct.Call(order, p, c.Current.Steps)
-	c.from.Closed = instruct.Union(c.held, c.offer.Closed)
+	c.from.Closed = instruct.Union(c.othersClosed, c.offer.Closed)
 }
 
-// brings reports whether an asset contributes anything, and counts assets that contribute less
-// than they draw.
-func (p *Preview) brings(c *called, order instruct.Order) bool {
-	given, draws := charge.Joules(0), charge.Joules(0)
+// contributes reports whether an asset contributes anything, and counts those that contribute
+// nothing or less than they draw.
+func (p *Preview) contributes(c *callableAsset, order instruct.Order) bool {
+	contributed, drawn := charge.Joules(0), charge.Joules(0)
 	for t, slot := range instruct.Slots(order.Window) {
-		given += c.offer.Change[t]
-		draws += instruct.Drawn(c.Current.Steps, c.from.Power, slot)
+		contributed += c.offer.Change[t]
+		drawn += instruct.Drawn(c.Current.Steps, c.from.Power, slot)
 	}
 
-	idle := draws == 0
+	idle := drawn == 0
 	if order.Up {
-		idle = given <= 0
+		idle = contributed <= 0
 	}
 
 	if idle {
 		p.NumIdle++
-	} else if given < draws && !order.Up {
+	} else if contributed < drawn && !order.Up {
 		p.NumNeeded++
 	}
 
-	return given > 0
+	return contributed > 0
 }
 
 // add adds a called asset to the preview.
-func (p *Preview) add(c *called) {
+func (p *Preview) add(c *callableAsset) {
 	a := InstructedAsset{
 		AssetID: c.id,
 		SiteID:  c.SiteID,
@@ -585,8 +587,8 @@ func (p *Preview) add(c *called) {
 	p.calls = append(p.calls, *c)
 }
 
-// Reached returns the part of the requested change that is relied on, in the slot where it is
-// smallest; 1 for all of it.
+// Reached returns the part of the requested change that may be relied on, in the slot in which
+// it is smallest; 1 for all of it.
 func (p *Preview) Reached() float64 {
 	least := 1.0
 	for _, s := range p.Slots {
@@ -622,12 +624,12 @@ func (p *Preview) Why() string {
 	return why
 }
 
-// reboundMinutes is how long after an instruction its rebound is computed.
+// reboundMinutes is for how long after an instruction its rebound is computed, in minutes.
 const reboundMinutes = 24 * 60
 
 // rebound returns the most power that called assets draw above their previous schedules after
 // an instant: within an hour, and later.
-func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
+func rebound(calls []callableAsset, end time.Time) (hour, later flex.Watts) {
 	var more [reboundMinutes + 1]int64
 	add := func(steps []flex.Step, power flex.Watts, sign int64) {
 		for _, s := range steps {
@@ -660,8 +662,8 @@ func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 	return hour, later
 }
 
-// closedAhead returns the closed time after an instant.
-func closedAhead(closed []flex.Span, from time.Time) []flex.Span {
+// closedAfter returns the closed time after an instant.
+func closedAfter(closed []flex.Span, from time.Time) []flex.Span {
 	var ahead []flex.Span
 	for _, s := range closed {
 		if s.To.After(from) {

@@ -10,34 +10,35 @@ import (
 	"flexd/internal/store"
 )
 
-// offersAhead is what devices would do for an order, computed on a snapshot before the
-// transaction that sends the instruction. Each takes some milliseconds, during which nobody
-// else could write. In the transaction it is used for each device whose plan is still the
-// same.
-type offersAhead struct {
+// precomputedOffers has the offers of devices for an order, computed on a snapshot before the
+// transaction that sends the instruction. An offer takes some milliseconds, during which the
+// transaction would keep everybody else from writing. In the transaction it is used for each
+// device whose plan is still the same.
+type precomputedOffers struct {
 	window flex.Span
 	up     bool
 	at     flex.Period
-	found  map[flex.AssetID]deviceAhead
+	found  map[flex.AssetID]deviceOffer
 }
 
-// deviceAhead is what one device would do.
-type deviceAhead struct {
+// deviceOffer is the offer of one device, with the state of the device that it was computed
+// for.
+type deviceOffer struct {
 	device
-	would  called
-	brings bool
+	offer       callableAsset
+	contributes bool
 }
 
-// lookAhead computes what the devices of an instruction's scope would do. It fails as
+// computeOffers computes the offers of the devices in an instruction's scope. It fails as
 // PreviewInstruction does.
-func (s *Service) lookAhead(
+func (s *Service) computeOffers(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
-) (*offersAhead, error) {
-	ahead := &offersAhead{}
+) (*precomputedOffers, error) {
+	ahead := &precomputedOffers{}
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		ahead.found = map[flex.AssetID]deviceAhead{}
+		ahead.found = map[flex.AssetID]deviceOffer{}
 		if err := checkInstruction(&in, tx.Now()); err != nil {
 			return err
 		}
@@ -50,8 +51,8 @@ func (s *Service) lookAhead(
 			return err
 		}
 
-		sc := scoped{now: tx.Now(), ahead: ahead}
-		order := orderOf(&in, sc.now)
+		sc := scopeAssets{now: tx.Now(), precomputed: ahead}
+		order := orderFrom(&in, sc.now)
 		ahead.at = flex.PeriodAt(sc.now)
 		ahead.window, ahead.up = order.Window, order.Up
 
@@ -72,16 +73,16 @@ func (s *Service) lookAhead(
 	return ahead, err
 }
 
-// offerOf returns what a device would do: from sc.ahead, or computed now. It is nothing if the
-// power at its site is restricted in the window.
-func (k *calledKind) offerOf(
+// offerOf returns the offer of a device, computed before or now. There is none if caps limit
+// the power at its site in the window.
+func (k *callableKind) offerOf(
 	ctx context.Context,
 	tx *store.Tx,
-	sc *scoped,
+	sc *scopeAssets,
 	d *device,
 	order instruct.Order,
-) (called, bool, error) {
-	bound, err := k.bound.bindsAt(
+) (callableAsset, bool, error) {
+	bound, err := k.capLimits.bindsAt(
 		ctx,
 		tx,
 		d.SiteID,
@@ -89,12 +90,12 @@ func (k *calledKind) offerOf(
 	)
 
 	if err != nil || bound {
-		return called{}, false, err
+		return callableAsset{}, false, err
 	}
 
-	known, found := sc.ahead.of(d, order, sc.now)
+	known, found := sc.precomputed.of(d, order, sc.now)
 	if found {
-		return known.would.again(d), known.brings, nil
+		return known.offer.refreshed(d), known.contributes, nil
 	}
 
 	c, ok, err := k.offer(
@@ -104,58 +105,58 @@ func (k *calledKind) offerOf(
 		order,
 	)
 
-	if sc.ahead != nil && err == nil {
-		sc.ahead.found[d.id] = deviceAhead{
-			device: *d,
-			would:  c,
-			brings: ok,
+	if sc.precomputed != nil && err == nil {
+		sc.precomputed.found[d.id] = deviceOffer{
+			device:      *d,
+			offer:       c,
+			contributes: ok,
 		}
 	}
 
 	return c, ok, err
 }
 
-// of returns what was computed for a device and an order; false if nothing was, or the
-// device's plan has changed.
-func (l *offersAhead) of(
+// of returns the offer that was computed for a device and an order; false if there is none, or
+// the device's plan has changed.
+func (l *precomputedOffers) of(
 	d *device,
 	order instruct.Order,
 	now time.Time,
-) (deviceAhead, bool) {
+) (deviceOffer, bool) {
 	if l == nil || l.at != flex.PeriodAt(now) {
-		return deviceAhead{}, false
+		return deviceOffer{}, false
 	}
 
 	if l.window != order.Window || l.up != order.Up {
-		return deviceAhead{}, false
+		return deviceOffer{}, false
 	}
 
-	was, found := l.found[d.id]
-	found = found && was.alike(d)
+	offer, found := l.found[d.id]
+	found = found && offer.hasSamePlan(d)
 
-	return was, found
+	return offer, found
 }
 
-// alike reports whether a device has the same plan, followed in the same way.
-func (d *device) alike(now *device) bool {
+// hasSamePlan reports whether a device has the same plan, followed in the same way.
+func (d *device) hasSamePlan(now *device) bool {
 	planned := d.plannedAt.Equal(now.plannedAt) && slices.Equal(d.steps, now.steps)
-	followed := d.taken == now.taken && d.sentAt.Equal(now.sentAt)
+	followed := d.accepted == now.accepted && d.sentAt.Equal(now.sentAt)
 
 	return planned && followed
 }
 
-// again updates what a device would do by the present number of calls and quality.
-func (c called) again(now *device) called {
+// refreshed returns an offer with the present number of calls and quality of its device.
+func (c callableAsset) refreshed(now *device) callableAsset {
 	if c.device == nil {
 		return c
 	}
 
 	c.Callable = now.Callable
-	c.quality = instruct.Quality(now.taken, now.Metered)
+	c.quality = instruct.Quality(now.accepted, now.Metered)
 	if b := c.device.battery; b != nil && b.stopOnly != nil {
-		stopOnly := b.stopOnly.again(now)
+		stopOnly := b.stopOnly.refreshed(now)
 		own := *c.device
-		own.battery = &calledBattery{modes: b.modes, stopOnly: &stopOnly}
+		own.battery = &callableBattery{modes: b.modes, stopOnly: &stopOnly}
 		c.device = &own
 	}
 

@@ -15,97 +15,99 @@ import (
 
 // Home batteries that instructions call.
 //
-// A battery that is called keeps to the modes that it was called with, in the half-hours that
-// the instruction covers and in the hour after. They are modes of its plan, sent as dispatches
-// like any of the plan's; what was dispatched before is replaced by another dispatch at once.
-// Its plan is made around them, and has the energy that they take.
+// A called battery keeps the modes of its call in the half-hours of the instruction and in the
+// hour after. They are modes of its plan, sent as dispatches like any others; what was
+// dispatched before is replaced by another dispatch at once. Its later plans keep these modes,
+// and store the energy for them.
 
-// calledBattery is what a battery that may be called has beside other devices.
-type calledBattery struct {
+// callableBattery is the part of a called device that only batteries have.
+type callableBattery struct {
 	modes store.BatteryPlan // with the modes of the call
-	// the same battery that only stops what it would do; nil where that brings nothing
-	stopOnly *called
+	// its offer if it only stops charging or discharging; nil if that contributes nothing
+	stopOnly *callableAsset
 }
 
-// ease has called batteries only stop what they would do, where the target is still reached.
-func (p *Preview) ease(
+// preferStopOnly has called batteries only stop what they do by plan, if the target is reached
+// by that too.
+func (p *Preview) preferStopOnly(
 	target []charge.Joules,
-	all []called,
+	all []callableAsset,
 	chosen []int,
 ) {
-	brings := make([]instruct.Candidate, len(chosen))
-	less := make([]*instruct.Candidate, len(chosen))
+	full := make([]instruct.Candidate, len(chosen))
+	stopOnly := make([]*instruct.Candidate, len(chosen))
 	for k, i := range chosen {
 		c := &all[i]
-		brings[k] = c.candidate()
+		full[k] = c.candidate()
 		if c.isBattery() && c.device.battery.stopOnly != nil {
-			less[k] = new(c.device.battery.stopOnly.candidate())
+			stopOnly[k] = new(c.device.battery.stopOnly.candidate())
 		}
 	}
 
-	for _, k := range instruct.Ease(target, brings, less) {
+	for _, k := range instruct.Ease(target, full, stopOnly) {
 		all[chosen[k]] = *all[chosen[k]].device.battery.stopOnly
 	}
 }
 
-// askedPart is what an instruction asks of a battery in a half-hour.
-type askedPart uint8
+// callEffect is how an instruction restricts a device in a half-hour.
+type callEffect uint8
 
 const (
-	askedNothing askedPart = iota
-	askedWhole             // all that is left of it is the instruction's
-	// not to move the other way: in the hour after the end of one that asks for less, and in a
-	// half-hour that the window cuts
-	askedAfter
+	noCall        callEffect = iota
+	wholeHalfHour            // the rest of the half-hour belongs to the instruction
+	// it must not move in the opposite direction: in the hour after an instruction to draw
+	// less, and in a half-hour that the window covers in part
+	noOpposite
 )
 
-// partOf is what an instruction asks for in a half-hour. A device is planned by whole
-// half-hours: one that is cut by the window is not its own, but the running one. In a cut one
-// the device does not move the other way, as a part of that would be in the window.
-func partOf(
+// callEffectIn returns how an instruction restricts a half-hour. A device is planned by whole
+// half-hours, so one that the window covers in part does not belong to the instruction, except
+// for the running one. There the device must not move in the opposite direction, as a part of
+// that would be within the window.
+func callEffectIn(
 	window flex.Span,
 	up bool,
 	p flex.Period,
 	now time.Time,
-) askedPart {
+) callEffect {
 	begun := !window.From.After(flex.Later(p.Start(), now.Add(time.Minute)))
 	ahead := p.End().After(window.From)
 	switch {
 	case begun && ahead && !p.End().After(window.To):
-		return askedWhole
+		return wholeHalfHour
 	case !p.Span().Meet(window).Empty():
-		return askedAfter
+		return noOpposite
 	case !up && ahead && p.Start().Before(window.To.Add(instruct.Guard)):
-		return askedAfter
+		return noOpposite
 	}
 
-	return askedNothing
+	return noCall
 }
 
-// offerBattery returns what works out what a battery would do; false if it can bring nothing.
-// What is read of caps and feeders is kept from one to the next.
-func (s *Service) offerBattery() func(context.Context, *store.Tx, *device, instruct.Order) (called, bool, error) {
-	kept := &capsKept{feeders: feedersKept{}}
+// offerBattery returns the function that computes the offers of batteries. It caches what is
+// read about caps and feeders.
+func (s *Service) offerBattery() func(context.Context, *store.Tx, *device, instruct.Order) (callableAsset, bool, error) {
+	cache := &headroomCache{feeders: feederCache{}}
 
 	return func(
 		ctx context.Context,
 		tx *store.Tx,
 		known *device,
 		order instruct.Order,
-	) (called, bool, error) {
-		asked := batteryAsked{
+	) (callableAsset, bool, error) {
+		requested := batteryOrder{
 			known: known,
 			order: order,
 			now:   tx.Now(),
 		}
 
-		ahead, err := s.readAsked(ctx, tx, &asked, kept)
-		if err != nil || len(asked.inForce) == 0 {
-			return called{}, false, err
+		ahead, err := s.readBatteryOrder(ctx, tx, &requested, cache)
+		if err != nil || len(requested.inForce) == 0 {
+			return callableAsset{}, false, err
 		}
 
-		stopOnly, stops := ahead.offered(&asked, battery.Modes(battery.ModeLock))
-		c, ok := ahead.offered(&asked, dispatchable)
+		stopOnly, stops := ahead.batteryOffer(&requested, battery.Modes(battery.ModeLock))
+		c, ok := ahead.batteryOffer(&requested, dispatchable)
 		if ok && stops {
 			c.device.battery.stopOnly = &stopOnly
 		}
@@ -114,33 +116,33 @@ func (s *Service) offerBattery() func(context.Context, *store.Tx, *device, instr
 	}
 }
 
-// readAsked reads what a battery is planned on that an instruction asks for something; its
-// plan in force is empty where nothing can be said ahead.
-func (s *Service) readAsked(
+// readBatteryOrder reads what an offer of a battery depends on. The plan in force stays empty
+// if the battery cannot be planned.
+func (s *Service) readBatteryOrder(
 	ctx context.Context,
 	tx *store.Tx,
-	a *batteryAsked,
-	kept *capsKept,
-) (homeAhead, error) {
+	a *batteryOrder,
+	cache *headroomCache,
+) (batteryInputs, error) {
 	b, err := tx.Battery(ctx, a.known.id)
 	if err != nil {
-		return homeAhead{}, err
+		return batteryInputs{}, err
 	}
 
 	a.plan = b.Plan
 	a.device = home.Battery{Power: b.Power(), Capacity: b.Capacity()}
 	if a.device.Power <= 0 || a.device.Capacity <= 0 {
-		return homeAhead{}, nil
+		return batteryInputs{}, nil
 	}
 
-	ahead, err := s.situationOf(
+	ahead, err := s.readBatteryInputs(
 		ctx,
 		tx,
 		&b,
 		&a.plan,
 		a.device,
 		flex.PeriodAt(a.now),
-		kept,
+		cache,
 	)
 
 	if err != nil {
@@ -154,14 +156,14 @@ func (s *Service) readAsked(
 		return ahead, err
 	}
 
-	return ahead, ahead.readSent(ctx, tx, &b)
+	return ahead, ahead.readOwnDispatches(ctx, tx, &b)
 }
 
-// dispatchable are the modes that a dispatch can say.
+// dispatchable are the modes that a dispatch can express.
 const dispatchable = battery.ModeSet(1<<battery.ModeCharge | 1<<battery.ModeDischarge | 1<<battery.ModeLock)
 
-// batteryAsked is a battery that an instruction asks for something.
-type batteryAsked struct {
+// batteryOrder is an order of an instruction to a battery.
+type batteryOrder struct {
 	known   *device
 	plan    store.BatteryPlan
 	device  home.Battery
@@ -170,22 +172,22 @@ type batteryAsked struct {
 	now     time.Time
 }
 
-// offered is what a battery would do by some modes in the half-hours of an instruction; false
-// if that brings nothing.
-func (s *homeAhead) offered(
-	a *batteryAsked,
+// batteryOffer computes the offer of a battery that may use some modes in the half-hours of an
+// instruction; false if it contributes nothing.
+func (s *batteryInputs) batteryOffer(
+	a *batteryOrder,
 	modes battery.ModeSet,
-) (called, bool) {
-	call := s.call(a, modes)
+) (callableAsset, bool) {
+	call := s.batteryCall(a, modes)
 	offer := call.Call(new(battery.Solver))
 	idleAtLimits(offer.Modes, offer.Stored, call.Problem.Init, s.rates.buy)
 
-	return s.called(a, &call, &offer)
+	return s.asCallable(a, &call, &offer)
 }
 
-// call is what an instruction asks of a battery that may do it by some modes.
-func (s *homeAhead) call(
-	a *batteryAsked,
+// batteryCall builds the problem of a call, in which the battery may use some modes.
+func (s *batteryInputs) batteryCall(
+	a *batteryOrder,
 	modes battery.ModeSet,
 ) instruct.BatteryCall {
 	before := battery.ModeSelfUse
@@ -204,14 +206,14 @@ func (s *homeAhead) call(
 	}
 
 	for i, p := range s.periods {
-		if s.kept != nil && s.kept[i] || s.isRefused(i) {
-			continue // it is another instruction's, or is not followed
+		if s.fixed != nil && s.fixed[i] || s.isRefused(i) {
+			continue // it belongs to another instruction, or is not followed
 		}
 
-		part := partOf(a.order.Window, a.order.Up, p, a.now)
-		c.Asked[i] = part == askedWhole
-		c.After[i] = part == askedAfter
-		c.May[i] = s.may(i, &a.plan)
+		part := callEffectIn(a.order.Window, a.order.Up, p, a.now)
+		c.Asked[i] = part == wholeHalfHour
+		c.After[i] = part == noOpposite
+		c.May[i] = s.allowedChange(i, &a.plan)
 		if c.Asked[i] {
 			c.May[i] = s.allowedIn(i) & modes
 		}
@@ -220,9 +222,10 @@ func (s *homeAhead) call(
 	return c
 }
 
-// allowedIn is what a battery may do in a half-hour beside all others.
-func (s *homeAhead) allowedIn(i int) battery.ModeSet {
-	if s.ordered(i) {
+// allowedIn returns the modes that a battery may have in a half-hour beside everything else at
+// its site.
+func (s *batteryInputs) allowedIn(i int) battery.ModeSet {
+	if s.isDispatched(i) {
 		return battery.Modes(battery.ModeLock) // it follows a dispatch
 	}
 
@@ -233,9 +236,9 @@ func (s *homeAhead) allowedIn(i int) battery.ModeSet {
 	return s.allowed[i]
 }
 
-// may is what a battery may be sent in a half-hour beside an instruction: nothing else than
-// before in the running one, and where that was dispatched.
-func (s *homeAhead) may(
+// allowedChange returns the modes to which a half-hour outside the instruction may be changed:
+// none in the running half-hour and where one was dispatched.
+func (s *batteryInputs) allowedChange(
 	i int,
 	plan *store.BatteryPlan,
 ) battery.ModeSet {
@@ -246,40 +249,40 @@ func (s *homeAhead) may(
 	return s.allowedIn(i)
 }
 
-// called is what a battery brings by an offer; false if that is nothing, or only by going the
-// other way in between.
-func (s *homeAhead) called(
-	a *batteryAsked,
+// asCallable returns a battery with its offer; false if it contributes nothing, or contributes
+// the opposite in some slot.
+func (s *batteryInputs) asCallable(
+	a *batteryOrder,
 	call *instruct.BatteryCall,
 	offer *instruct.BatteryOffer,
-) (called, bool) {
-	c := a.known.calledAs(s.planned(a, call, offer), offer.Cost)
+) (callableAsset, bool) {
+	c := a.known.asCallable(s.plannedDevice(a, call, offer), offer.Cost)
 	sum, lowest := c.moves(a.order)
 
-	return c, sum > 0 && lowest >= -leastMoved
+	return c, sum > 0 && lowest >= -minMoved
 }
 
-// planned is a battery's plan by an offer beside the one in force.
-func (s *homeAhead) planned(
-	a *batteryAsked,
+// plannedDevice returns a battery's plan by an offer, and the one in force.
+func (s *batteryInputs) plannedDevice(
+	a *batteryOrder,
 	call *instruct.BatteryCall,
 	offer *instruct.BatteryOffer,
-) *calledDevice {
+) *callableDevice {
 	from := a.now.Truncate(time.Second)
 	first := s.periods[0]
 	begin := call.Problem.Init
-	own := &calledDevice{
+	own := &callableDevice{
 		power:   a.device.Power,
 		before:  stepsFrom(first, powersOf(offer.Before, begin), from),
 		after:   stepsFrom(first, powersOf(offer.Stored, begin), from),
-		battery: &calledBattery{modes: store.BatteryPlan{From: first}},
+		battery: &callableBattery{modes: store.BatteryPlan{From: first}},
 	}
 
 	modes := make([]byte, len(offer.Modes))
 	for i, m := range offer.Modes {
 		modes[i] = modeCode(m)
 		if call.Asked[i] || call.After[i] {
-			own.kept = append(own.kept, s.periods[i].Span())
+			own.restricted = append(own.restricted, s.periods[i].Span())
 		}
 	}
 
@@ -288,7 +291,8 @@ func (s *homeAhead) planned(
 	return own
 }
 
-// stepsFrom are powers of half-hours as steps from an instant in the first of them on.
+// stepsFrom returns the powers of half-hours as steps, from an instant in the first half-hour
+// on.
 func stepsFrom(
 	first flex.Period,
 	powers []flex.Watts,
@@ -302,20 +306,20 @@ func stepsFrom(
 	return steps
 }
 
-// readCalls has a plan keep to what active instructions call a battery for.
-func (s *homeAhead) readCalls(
+// readCalls reads the active instructions that call a battery, and applies them to its plan.
+func (s *batteryInputs) readCalls(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
 	calls, err := tx.BatteryCalls(ctx, id)
-	s.keepTo(calls)
+	s.applyCalls(calls)
 
 	return err
 }
 
-// keepTo has a plan keep to what instructions called a battery for.
-func (s *homeAhead) keepTo(calls []store.BatteryCall) {
+// applyCalls marks the half-hours of a plan in which instructions restrict the battery.
+func (s *batteryInputs) applyCalls(calls []store.BatteryCall) {
 	for k := range calls {
 		call := &calls[k]
 		for i, p := range s.periods {
@@ -327,33 +331,34 @@ func (s *homeAhead) keepTo(calls []store.BatteryCall) {
 				continue
 			}
 
-			if s.kept == nil {
-				s.kept = make([]bool, len(s.periods))
-				s.worth = make([]float64, len(s.periods))
+			if s.fixed == nil {
+				s.fixed = make([]bool, len(s.periods))
+				s.callValue = make([]float64, len(s.periods))
 				s.services = make([]string, len(s.periods))
 			}
 
-			s.kept[i] = true
-			if partOf(call.Window, call.Up, p, call.Since) != askedWhole {
+			s.fixed[i] = true
+			if callEffectIn(call.Window, call.Up, p, call.Since) != wholeHalfHour {
 				continue
 			}
 
 			s.services[i] = call.Service
-			s.worth[i] = instruct.BatteryWorth
+			s.callValue[i] = instruct.BatteryWorth
 			if call.Up {
-				s.worth[i] = -instruct.BatteryWorth
+				s.callValue[i] = -instruct.BatteryWorth
 			}
 		}
 	}
 }
 
-// keep has a problem keep to the modes that a plan has in the half-hours of instructions, and
-// has the energy for them kept. What the site does not allow any more is not done.
-func (s *homeAhead) keep(
+// fixCalledModes fixes the modes of called half-hours in a problem to those of a plan, and
+// values their energy so that it is stored for them. A mode that the site no longer permits is
+// replaced by LOCK.
+func (s *batteryInputs) fixCalledModes(
 	p *battery.ModeProblem,
 	plan *store.BatteryPlan,
 ) {
-	if s.kept == nil {
+	if s.fixed == nil {
 		return
 	}
 
@@ -366,11 +371,11 @@ func (s *homeAhead) keep(
 	}
 
 	for i, at := range s.periods {
-		p.Import[i] += s.worth[i]
-		p.Export[i] += s.worth[i]
+		p.Import[i] += s.callValue[i]
+		p.Export[i] += s.callValue[i]
 
 		m, planned := modeAt(plan, at)
-		if !s.kept[i] || !planned {
+		if !s.fixed[i] || !planned {
 			continue
 		}
 
@@ -382,20 +387,20 @@ func (s *homeAhead) keep(
 	}
 }
 
-// keepWithout has the half-hours of instructions keep the powers that a plan had for them
-// without: what the battery would have done is what it was to do before it was called.
-func (s *homeAhead) keepWithout(
+// keepBaselines keeps the baseline powers of called half-hours: the baseline is what the
+// battery was to do before it was called.
+func (s *batteryInputs) keepBaselines(
 	old *store.BatteryPlan,
 	without []flex.Watts,
 ) []flex.Watts {
-	if s.kept == nil {
+	if s.fixed == nil {
 		return without
 	}
 
 	out := slices.Clone(without)
 	for i, p := range s.periods[:len(out)] {
 		k := p.Sub(old.StoredAt)
-		if s.kept[i] && k >= 0 && k < len(old.Without) {
+		if s.fixed[i] && k >= 0 && k < len(old.Without) {
 			out[i] = old.Without[k]
 		}
 	}

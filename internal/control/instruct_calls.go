@@ -10,18 +10,18 @@ import (
 	"flexd/internal/store"
 )
 
-// leaveOut reports whether a site may not be called because it has had the calls it agreed to,
-// and records it.
-func (p *Preview) leaveOut(s *scoped, site flex.SiteID) bool {
-	limit, spent := s.spent[site]
+// excludeSpent reports whether a site must not be called because it has had the calls that it
+// agreed to, and records it.
+func (p *Preview) excludeSpent(s *scopeAssets, site flex.SiteID) bool {
+	limit, spent := s.spentSites[site]
 	if !spent {
 		return false
 	}
 
-	if p.spent == nil {
-		p.spent = map[flex.SiteID]flex.SpentCalls{}
+	if p.spentLimits == nil {
+		p.spentLimits = map[flex.SiteID]flex.SpentCalls{}
 	}
-	p.spent[site] = limit
+	p.spentLimits[site] = limit
 
 	return true
 }
@@ -30,21 +30,21 @@ func (p *Preview) leaveOut(s *scoped, site flex.SiteID) bool {
 // none.
 func (p *Preview) spentText() string {
 	sites := map[flex.SpentCalls]int{}
-	for _, limit := range p.spent {
+	for _, limit := range p.spentLimits {
 		sites[limit]++
 	}
 
 	var parts []string
 	for limit, n := range sites {
-		parts = append(parts, spentOf(n, limit))
+		parts = append(parts, spentSitesText(n, limit))
 	}
 	slices.Sort(parts)
 
 	return strings.Join(parts, ", ")
 }
 
-// spentOf describes how many sites have reached a limit.
-func spentOf(sites int, limit flex.SpentCalls) string {
+// spentSitesText describes how many sites have reached a limit.
+func spentSitesText(sites int, limit flex.SpentCalls) string {
 	who := "1 site has"
 	if sites != 1 {
 		who = fmt.Sprintf("%d sites have", sites)
@@ -70,14 +70,14 @@ func spentOf(sites int, limit flex.SpentCalls) string {
 	)
 }
 
-// assetsNotToCall returns a function that reports whether an asset may not be called any more
-// since it was chosen: another instruction has called it for the same half-hours, or its site
-// has had the calls it agreed to.
-func assetsNotToCall(
+// notCallableNow returns a function that reports whether an asset must no longer be called:
+// since it was chosen, another instruction has called it for the same half-hours, or its site
+// has had the calls that it agreed to.
+func notCallableNow(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
-) (func(*called) bool, error) {
+) (func(*callableAsset) bool, error) {
 	busy, err := tx.CalledIn(ctx, by.Span)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func assetsNotToCall(
 
 	spent, err := tx.SpentSites(ctx, by.ID, by.From)
 
-	return func(c *called) bool {
+	return func(c *callableAsset) bool {
 		_, had := spent[c.SiteID]
 		return had || busy[c.id]
 	}, err

@@ -21,38 +21,37 @@ import (
 // device is a device of a scope, with what an instruction needs to know about it.
 type device struct {
 	*store.Callable
-	id     flex.AssetID
-	power  flex.Watts  // its greatest power
-	steps  []flex.Step // what it draws by its plan; negative if it gives
-	taken  bool        // its client has accepted what it was sent last
-	sentAt time.Time   // when that was made
+	id       flex.AssetID
+	power    flex.Watts  // its greatest power
+	steps    []flex.Step // what it draws by its plan; negative if it gives
+	accepted bool        // its client has accepted the last plan
+	sentAt   time.Time   // when that plan was made
 
-	// of a heater: when it was planned last
+	// of a heater: when it was last planned
 	plannedAt time.Time
 }
 
-// calledDevice is a device that may be called, with what it does by its plan with the call and
-// without.
-type calledDevice struct {
-	power   flex.Watts
-	kept    []flex.Span // the half-hours in which the call restricts it
-	before  []flex.Step // from now on, by the plan in force
-	after   []flex.Step
-	battery *calledBattery // nil of a heater
+// callableDevice is a device that may be called, with its plans with and without the call.
+type callableDevice struct {
+	power      flex.Watts
+	restricted []flex.Span // the half-hours in which the call restricts it
+	before     []flex.Step // from now on, by the plan in force
+	after      []flex.Step
+	battery    *callableBattery // nil for a heater
 }
 
-// calledKind is one kind of a scope's devices.
-type calledKind struct {
-	name string
-	all  []device
-	most int // how many of them are considered
-	// what a device would do; false if it can contribute nothing
-	offer func(context.Context, *store.Tx, *device, instruct.Order) (called, bool, error)
-	bound boundPower // where and when none may draw more
+// callableKind is one kind of a scope's devices.
+type callableKind struct {
+	name  string
+	all   []device
+	limit int // the number that is considered at most
+	// computes an offer; false if the device can contribute nothing
+	offer     func(context.Context, *store.Tx, *device, instruct.Order) (callableAsset, bool, error)
+	capLimits capLimits // where caps limit power
 }
 
 // readDevices reads the devices of a scope that have a plan.
-func (s *scoped) readDevices(
+func (s *scopeAssets) readDevices(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
@@ -97,7 +96,7 @@ func deviceOfBattery(b *store.ScopeBattery) device {
 		id:       b.AssetID,
 		power:    flex.Unbounded,
 		steps:    b.Steps(),
-		taken:    b.Taken,
+		accepted: b.Taken,
 		sentAt:   b.SentAt,
 	}
 }
@@ -109,17 +108,17 @@ func deviceOfHeater(h *store.ScopeHeater) device {
 		id:        h.Plan.AssetID,
 		power:     h.Plan.Power,
 		steps:     h.Draws(),
-		taken:     h.Taken,
+		accepted:  h.Taken,
 		sentAt:    h.Plan.MadeAt,
 		plannedAt: h.Plan.PlannedAt,
 	}
 }
 
 // devices returns all devices of a scope.
-func (s *scoped) devices() []device { return slices.Concat(s.batteries, s.heaters) }
+func (s *scopeAssets) devices() []device { return slices.Concat(s.batteries, s.heaters) }
 
 // devicesByAsset returns the devices of a scope by asset.
-func (s *scoped) devicesByAsset() map[flex.AssetID]*device {
+func (s *scopeAssets) devicesByAsset() map[flex.AssetID]*device {
 	found := map[flex.AssetID]*device{}
 	all := s.devices()
 	for i := range all {
@@ -130,56 +129,56 @@ func (s *scoped) devicesByAsset() map[flex.AssetID]*device {
 }
 
 // kinds returns the kinds of a scope's devices. Without an enabled dispatch endpoint no
-// battery is considered. No heater is called to draw more where caps or limits restrict power
-// at its site in that time, as they do not limit a heater's plan.
+// battery is considered. A heater is not called to draw more while caps limit power at its
+// site, as caps do not bind a heater's plan absolutely.
 func (s *Service) kinds(
 	ctx context.Context,
 	tx *store.Tx,
-	sc *scoped,
+	sc *scopeAssets,
 	up bool,
-) ([]calledKind, error) {
+) ([]callableKind, error) {
 	_, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
 	if err != nil {
 		return nil, err
 	}
 
-	batteries := calledKind{
+	batteries := callableKind{
 		name:  "batteries",
 		all:   sc.batteries,
 		offer: s.offerBattery(),
 	}
 
 	if listens {
-		batteries.most = instruct.BatteriesMax
+		batteries.limit = instruct.BatteriesMax
 	}
 
-	var bound boundPower
+	var bound capLimits
 	if up && len(sc.heaters) > 0 {
-		bound, err = readBoundPower(ctx, tx)
+		bound, err = readCapLimits(ctx, tx)
 		if err != nil {
 			return nil, err
 		}
 	}
 
-	heaters := calledKind{
-		name:  "heaters",
-		all:   sc.heaters,
-		most:  instruct.HeatersMax,
-		offer: s.offerHeater,
-		bound: bound,
+	heaters := callableKind{
+		name:      "heaters",
+		all:       sc.heaters,
+		limit:     instruct.HeatersMax,
+		offer:     s.offerHeater,
+		capLimits: bound,
 	}
 
-	return []calledKind{batteries, heaters}, nil
+	return []callableKind{batteries, heaters}, nil
 }
 
-// offerDevices computes what the devices of a scope would do.
+// offerDevices computes the offers of the devices of a scope.
 func (s *Service) offerDevices(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Preview,
-	sc *scoped,
+	sc *scopeAssets,
 	order instruct.Order,
-) ([]called, error) {
+) ([]callableAsset, error) {
 	kinds, err := s.kinds(
 		ctx,
 		tx,
@@ -191,7 +190,7 @@ func (s *Service) offerDevices(
 		return nil, err
 	}
 
-	var offers []called
+	var offers []callableAsset
 	for i := range kinds {
 		some, err := p.offerKind(
 			ctx,
@@ -211,26 +210,26 @@ func (s *Service) offerDevices(
 	return offers, nil
 }
 
-// considered returns the devices of a kind that are considered: those of the sites that were
-// called least often.
-func (k *calledKind) considered() []device {
+// considered returns the devices of a kind for which offers are computed: those of the sites
+// with the fewest calls.
+func (k *callableKind) considered() []device {
 	all := slices.Clone(k.all)
 	slices.SortStableFunc(all, func(a, b device) int { return a.Calls - b.Calls })
 
-	return all[:min(len(all), k.most)]
+	return all[:min(len(all), k.limit)]
 }
 
-// offerKind computes what the devices of one kind would do.
+// offerKind computes the offers of the devices of one kind.
 func (p *Preview) offerKind(
 	ctx context.Context,
 	tx *store.Tx,
-	sc *scoped,
-	k *calledKind,
+	sc *scopeAssets,
+	k *callableKind,
 	order instruct.Order,
-) ([]called, error) {
+) ([]callableAsset, error) {
 	all := k.considered()
 
-	var offers []called
+	var offers []callableAsset
 	for i := range all {
 		d := &all[i]
 		if d.Called {
@@ -252,7 +251,7 @@ func (p *Preview) offerKind(
 
 		if !ok {
 			p.NumIdle++
-		} else if !p.leaveOut(sc, c.SiteID) {
+		} else if !p.excludeSpent(sc, c.SiteID) {
 			offers = append(offers, c)
 		}
 	}
@@ -260,19 +259,20 @@ func (p *Preview) offerKind(
 	return offers, nil
 }
 
-// calledAs returns a device that may be called.
-func (d *device) calledAs(own *calledDevice, pence float64) called {
-	return called{
+// asCallable returns a device in the form of an asset that may be called, with its cost in
+// pence.
+func (d *device) asCallable(own *callableDevice, pence float64) callableAsset {
+	return callableAsset{
 		Callable: d.Callable,
 		id:       d.id,
 		device:   own,
-		quality:  instruct.Quality(d.taken, d.Metered),
+		quality:  instruct.Quality(d.accepted, d.Metered),
 		offer:    instruct.Offer{Cost: flex.MicroPounds(pence * 1e4)},
 	}
 }
 
 // change returns what a device contributes in a slot, in the requested direction.
-func (d *calledDevice) change(
+func (d *callableDevice) change(
 	slot flex.Span,
 	up bool,
 ) charge.Joules {
@@ -285,9 +285,9 @@ func (d *calledDevice) change(
 	return less
 }
 
-// moves sets what a device contributes in each slot, and returns the sum and the least of
-// them.
-func (c *called) moves(order instruct.Order) (sum, least charge.Joules) {
+// moves sets what a device contributes in each slot, and returns the sum and the smallest of
+// these values.
+func (c *callableAsset) moves(order instruct.Order) (sum, least charge.Joules) {
 	for _, slot := range instruct.Slots(order.Window) {
 		change := c.device.change(slot, order.Up)
 		c.offer.Change = append(c.offer.Change, change)
@@ -298,9 +298,9 @@ func (c *called) moves(order instruct.Order) (sum, least charge.Joules) {
 	return sum, least
 }
 
-// deviceRecord returns the record of a called device, with its plan before and the one that is
-// expected of it.
-func (c *called) deviceRecord() store.Called {
+// deviceRecord returns the record of a called device, with its plan before the call and the
+// expected one.
+func (c *callableAsset) deviceRecord() store.Called {
 	d := c.device
 
 	return store.Called{
@@ -308,7 +308,7 @@ func (c *called) deviceRecord() store.Called {
 		SiteID:   c.SiteID,
 		Power:    d.power,
 		Cost:     c.offer.Cost,
-		Closed:   d.kept,
+		Closed:   d.restricted,
 		Baseline: d.before,
 		Expected: d.after,
 		Battery:  d.battery != nil,
@@ -317,18 +317,18 @@ func (c *called) deviceRecord() store.Called {
 }
 
 // isBattery and isHeater report the kind of a called asset.
-func (c *called) isBattery() bool { return c.device != nil && c.device.battery != nil }
-func (c *called) isHeater() bool  { return c.device != nil && c.device.battery == nil }
+func (c *callableAsset) isBattery() bool { return c.device != nil && c.device.battery != nil }
+func (c *callableAsset) isHeater() bool  { return c.device != nil && c.device.battery == nil }
 
-// waits reports whether a heater was not planned yet since it was called. Until then it counts
-// as one whose client has not accepted.
-func (d *device) waits(c *store.Called) bool {
+// awaitsPlan reports whether a heater was not planned since it was called. Until then it
+// counts as one whose client has not accepted.
+func (d *device) awaitsPlan(c *store.Called) bool {
 	return c.Heater && d.sentAt.Before(c.CalledAt) && d.plannedAt.Before(c.CalledAt)
 }
 
-// addDevice is add for a device, which follows what it was sent since its call, if anything
-// was. A device that is no longer planned contributes nothing.
-func (l *remainder) addDevice(
+// addDevice counts a called device with the plan that it was sent since its call, if there is
+// one. A device that is no longer planned contributes nothing.
+func (l *remainingWindow) addDevice(
 	c *store.Called,
 	at *device,
 	slots []flex.Span,
@@ -339,16 +339,16 @@ func (l *remainder) addDevice(
 	quality := instruct.Percent(0)
 	if at != nil {
 		steps := at.steps
-		waits := at.waits(c)
+		waits := at.awaitsPlan(c)
 		if waits {
 			steps = c.Expected
 		}
 
 		for t, slot := range slots {
-			draws := drawnOf(c, steps, slot)
-			change[t] = drawnOf(c, c.Baseline, slot) - draws
-			if waits { // its plan is still the one before the call
-				planned[t] += draws - drawnOf(c, at.steps, slot)
+			drawn := drawnOf(c, steps, slot)
+			change[t] = drawnOf(c, c.Baseline, slot) - drawn
+			if waits { // its plan is still the one from before the call
+				planned[t] += drawn - drawnOf(c, at.steps, slot)
 			}
 		}
 
@@ -356,13 +356,13 @@ func (l *remainder) addDevice(
 		asBefore := c.Battery && at.sentAt.Before(c.CalledAt) // nothing had to be sent
 		quality = instruct.Followed{
 			Since:    l.At.Sub(flex.Later(c.CalledAt, at.sentAt)),
-			Accepted: at.taken && !waits || asBefore,
+			Accepted: at.accepted && !waits || asBefore,
 			Metered:  metered,
 			Share:    share,
 		}.Counts()
 	}
 
-	l.bring(
+	l.addCandidate(
 		c,
 		change,
 		quality,

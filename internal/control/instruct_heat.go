@@ -15,50 +15,50 @@ import (
 
 // Tanks and heat pumps that instructions call.
 //
-// A heater that is called is planned as before, with what it draws in the half-hours of the
-// instruction dearer, or cheaper. So comfort, the main fuse and what cars need go before the
-// call, as they go before cost. Every later plan is made in the same way until the hour after
-// the instruction is over, or the heater is let go.
+// A called heater is planned as usual, but what it draws in the half-hours of the instruction
+// costs more, or less. So comfort, the main fuse and the needs of cars have priority over the
+// call, as they have over cost. Every later plan is made in the same way until the hour after
+// the instruction is over, or the heater is released.
 
-// leastMoved is what of a device's energy in a half-hour is no move: powers are stored in
-// whole watts.
-const leastMoved = charge.Joules(3600)
+// minMoved is the change of a device's energy, in a half-hour, up to which nothing was
+// moved: powers are stored in whole watts.
+const minMoved = charge.Joules(3600)
 
-// heatMoves is what a heater draws in each of its half-hours, in Wh, by its plan in force and
-// by one that keeps to a call, and what the second costs more, in pence.
-type heatMoves struct {
+// heatOffer has the energy of a heater in each half-hour, in Wh, by its plan in force and by
+// one with a call, and the additional cost of the latter in pence.
+type heatOffer struct {
 	before []float64
 	after  []float64
 	cost   float64
 }
 
-// offerHeater works out what a heater would do; false if it can bring nothing, or only by
-// going the other way in between.
+// offerHeater computes the offer of a heater; false if it contributes nothing, or contributes
+// the opposite in some slot.
 func (s *Service) offerHeater(
 	ctx context.Context,
 	tx *store.Tx,
 	known *device,
 	order instruct.Order,
-) (called, bool, error) {
-	t, at, err := s.readToCall(
+) (callableAsset, bool, error) {
+	t, at, err := s.readCallable(
 		ctx,
 		tx,
 		known.id,
 	)
 
 	if err != nil || at == nil {
-		return called{}, false, err
+		return callableAsset{}, false, err
 	}
 
-	own := &calledDevice{power: t.power}
-	moves, ok := at.besideCall(func(before []float64) store.HeaterCall {
+	own := &callableDevice{power: t.power}
+	moves, ok := at.withCall(func(before []float64) store.HeaterCall {
 		own.before = t.powersOf(before)
-		own.kept = t.keptFor(order)
+		own.restricted = t.restrictedBy(order)
 
 		return store.HeaterCall{
 			Called: store.Called{
 				Power:    t.power,
-				Closed:   own.kept,
+				Closed:   own.restricted,
 				Baseline: own.before,
 			},
 			Window: order.Window,
@@ -67,41 +67,41 @@ func (s *Service) offerHeater(
 	})
 
 	if !ok {
-		return called{}, false, nil
+		return callableAsset{}, false, nil
 	}
 
 	own.after = t.powersOf(moves.after)
-	c := known.calledAs(own, moves.cost)
+	c := known.asCallable(own, moves.cost)
 	sum, lowest := c.moves(order)
 
-	return c, sum > leastMoved && lowest >= -leastMoved, nil
+	return c, sum > minMoved && lowest >= -minMoved, nil
 }
 
-// toCall is a heater that an instruction may call.
-type toCall interface {
-	// besideCall works out what it draws by its plan in force, and by one that keeps to a
-	// call. It is false where nothing is in force, or stays so.
-	besideCall(call callOf) (heatMoves, bool)
-	// canDo is what it draws by its plan in force in each of its half-hours, in Wh, and all
-	// that it may do instead, in so many of them at most. It is false where nothing is in
-	// force.
-	canDo(most int) ([]float64, *paths.Graph, bool)
+// callableHeater is a heater that an instruction may call: a tank or a heat pump.
+type callableHeater interface {
+	// withCall plans the heater with a call, and compares that with its plan in force. It is
+	// false if there is no plan in force, or the call does not change it.
+	withCall(call makeCall) (heatOffer, bool)
+	// canDo returns the energy of its plan in force in each half-hour, in Wh, and the graph of
+	// everything that it may do instead, over at most so many half-hours. It is false if there
+	// is no plan in force.
+	possibleDraws(most int) ([]float64, *paths.Graph, bool)
 }
 
-// readToCall reads what a heater is planned on that an instruction may call; nil where it is
-// left alone.
-func (s *Service) readToCall(
+// readCallable reads a heater with everything that its plan depends on; nil if it is not
+// controlled.
+func (s *Service) readCallable(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
-) (*heatedTank, toCall, error) {
+) (*heatedTank, callableHeater, error) {
 	c, err := tx.PlanningState(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	t, err := tankOf(ctx, tx, c)
-	if err != nil || t.why() != "" {
+	if err != nil || t.uncontrolledReason() != "" {
 		return nil, nil, err
 	}
 
@@ -116,7 +116,7 @@ func (s *Service) readToCall(
 		}
 
 		if err == nil {
-			h.giveUp()
+			h.giveUpForNeeds()
 		}
 
 		return t, h, err
@@ -128,26 +128,26 @@ func (s *Service) readToCall(
 	}
 
 	if err == nil {
-		t.yields(t.besideNeeds)
+		t.giveUpForCars(t.onBesideCars)
 	}
 
 	return t, t, err
 }
 
-// callOf is what an instruction would have a heater keep to that draws some Wh in each
-// half-hour without it.
-type callOf func(before []float64) store.HeaterCall
+// makeCall returns the call of a heater from the energy that it draws in each half-hour
+// without the call, in Wh.
+type makeCall func(before []float64) store.HeaterCall
 
-// plain is a tank's problem without what instructions ask, and when its element is on by the
-// plan in force; false where nothing is.
-func (t *heatedTank) plain() (*tank.Problem, []bool, bool) {
+// withoutCallCosts returns a tank's problem without the costs of calls, and when its element
+// is on by the plan in force; false if there is none.
+func (t *heatedTank) withoutCallCosts() (*tank.Problem, []bool, bool) {
 	plain := t.problem(t.buy, t.closed)
 	for i := range plain.Slots {
 		plain.Slots[i].Extra = nil
 	}
 
 	after := make([]bool, len(t.slots))
-	if t.endsWithin() {
+	if t.endsBeforeSlots() {
 		after = tank.Solve(t.problem(t.buy, t.closed)).On
 	}
 
@@ -156,56 +156,57 @@ func (t *heatedTank) plain() (*tank.Problem, []bool, bool) {
 	return plain, on, ok
 }
 
-func (t *heatedTank) canDo(most int) ([]float64, *paths.Graph, bool) {
-	plain, on, ok := t.plain()
+func (t *heatedTank) possibleDraws(most int) ([]float64, *paths.Graph, bool) {
+	plain, on, ok := t.withoutCallCosts()
 	if !ok {
 		return nil, nil, false
 	}
 
-	given := map[int]bool{}
+	fixed := map[int]bool{}
 	for i, s := range t.slots {
-		if len(t.keepsIn(s)) > 0 {
-			given[i] = on[i]
+		if len(t.callsIn(s)) > 0 {
+			fixed[i] = on[i]
 		}
 	}
 
 	heated := floats(tank.Run(plain, on).Heat)
 	plain.Slots = plain.Slots[:min(most, len(plain.Slots))]
 
-	return heated, plain.Paths(given), true
+	return heated, plain.Paths(fixed), true
 }
 
-func (t *heatedTank) besideCall(call callOf) (heatMoves, bool) {
-	var m heatMoves
-	plain, on, ok := t.plain()
+func (t *heatedTank) withCall(call makeCall) (heatOffer, bool) {
+	var m heatOffer
+	plain, on, ok := t.withoutCallCosts()
 	if !ok {
 		return m, false
 	}
 
-	was := tank.Run(plain, on)
-	m.before = floats(was.Heat)
-	t.called = append(t.called, call(m.before))
+	before := tank.Run(plain, on)
+	m.before = floats(before.Heat)
+	t.calls = append(t.calls, call(m.before))
 
 	p := t.problem(t.buy, t.closed)
 	plan := tank.Solve(p)
 	m.after = floats(plan.Heat)
-	will := tank.Run(plain, plan.On)
-	m.cost = will.Cost - was.Cost
-	_, kept := t.keeps(p, &plan)
+	after := tank.Run(plain, plan.On)
+	m.cost = after.Cost - before.Cost
+	_, unchanged := t.currentSuffices(p, &plan)
 
-	return m, !kept
+	return m, !unchanged
 }
 
-// plain is the same of a heat pump, with its choices.
-func (h *heatPump) plain() (*heat.Problem, []int, bool) {
-	plain := h.ahead()
+// withoutCallCosts returns a heat pump's problem without the costs of calls, and the choices
+// of the plan in force; false if there is none.
+func (h *heatPump) withoutCallCosts() (*heat.Problem, []int, bool) {
+	plain := h.planProblem()
 	for i := range plain.Slots {
 		plain.Slots[i].Extra = nil
 	}
 
 	after := make([]int, len(h.slots))
-	if h.endsWithin() {
-		after = heat.Solve(h.ahead()).Choice
+	if h.endsBeforeSlots() {
+		after = heat.Solve(h.planProblem()).Choice
 	}
 
 	choices, ok := h.plannedChoices(after)
@@ -213,53 +214,53 @@ func (h *heatPump) plain() (*heat.Problem, []int, bool) {
 	return plain, choices, ok
 }
 
-func (h *heatPump) canDo(most int) ([]float64, *paths.Graph, bool) {
-	plain, choices, ok := h.plain()
+func (h *heatPump) possibleDraws(most int) ([]float64, *paths.Graph, bool) {
+	plain, choices, ok := h.withoutCallCosts()
 	if !ok {
 		return nil, nil, false
 	}
 
-	given := map[int]int{}
+	fixed := map[int]int{}
 	for i, s := range h.slots {
-		if len(h.keepsIn(s)) > 0 {
-			given[i] = choices[i]
+		if len(h.callsIn(s)) > 0 {
+			fixed[i] = choices[i]
 		}
 	}
 
 	drawn := heat.Run(plain, choices).Energy
 	plain.Slots = plain.Slots[:min(most, len(plain.Slots))]
 
-	return drawn, plain.Paths(given), true
+	return drawn, plain.Paths(fixed), true
 }
 
-func (h *heatPump) besideCall(call callOf) (heatMoves, bool) {
-	var m heatMoves
-	plain, choices, ok := h.plain()
+func (h *heatPump) withCall(call makeCall) (heatOffer, bool) {
+	var m heatOffer
+	plain, choices, ok := h.withoutCallCosts()
 	if !ok {
 		return m, false
 	}
 
-	was := heat.Run(plain, choices)
-	m.before = was.Energy
-	h.called = append(h.called, call(m.before))
+	before := heat.Run(plain, choices)
+	m.before = before.Energy
+	h.calls = append(h.calls, call(m.before))
 
-	p := h.ahead()
+	p := h.planProblem()
 	plan := heat.Solve(p)
 	m.after = plan.Energy
-	will := heat.Run(plain, plan.Choice)
-	m.cost = will.Cost - was.Cost
-	_, kept := h.keeps(p, &plan)
+	after := heat.Run(plain, plan.Choice)
+	m.cost = after.Cost - before.Cost
+	_, unchanged := h.currentSuffices(p, &plan)
 
-	return m, !kept
+	return m, !unchanged
 }
 
-// endsWithin reports whether the plan in force ends before what is to be planned.
-func (t *heatedTank) endsWithin() bool {
+// endsBeforeSlots reports whether the plan in force ends before the last slot.
+func (t *heatedTank) endsBeforeSlots() bool {
 	n := len(t.slots)
 	return n > 0 && len(t.plan.Steps) > 0 && t.plan.End().Before(t.slots[n-1].To)
 }
 
-// powersOf are energies of half-hours, in Wh, as powers.
+// powersOf returns the energies of slots, in Wh, as steps of power.
 func (t *heatedTank) powersOf(energies []float64) []flex.Step {
 	steps := make([]flex.Step, len(energies))
 	for i, e := range energies {
@@ -274,12 +275,12 @@ func (t *heatedTank) powersOf(energies []float64) []flex.Step {
 	return steps
 }
 
-// draws is what a tank's element is expected to draw by a plan.
-func (t *heatedTank) draws(plan *tank.Plan) []flex.Step {
+// plannedSteps returns the power that a tank's element is expected to draw by a plan.
+func (t *heatedTank) plannedSteps(plan *tank.Plan) []flex.Step {
 	return t.powersOf(floats(plan.Heat))
 }
 
-// floats are whole numbers as such with parts.
+// floats converts integers.
 func floats(whole []int) []float64 {
 	out := make([]float64, len(whole))
 	for i, n := range whole {

@@ -11,16 +11,16 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatersAhead calls each with what each tank and heat pump of a scope does in a number of
-// half-hours from now on, and what it could. Those that an instruction would not look at, or
-// that are not to be called, do as planned. It changes nothing. What a heat pump could do
-// takes megabytes: it is not to be kept after the call.
+// HeatersAhead calls each with the plan and the possible draws of each tank and heat pump of a
+// scope, over a number of half-hours from now on. Heaters for which an instruction would
+// compute no offer, or for which left is true, have only a plan. Nothing is changed. The
+// possible draws of a heat pump take megabytes, so each should not retain its argument.
 func (s *Service) HeatersAhead(
 	ctx context.Context,
 	tx *store.Tx,
 	scope flex.Scope,
 	halfHours int,
-	left func(flex.AssetID) bool,
+	remaining func(flex.AssetID) bool,
 	each func(*envelope.Heater),
 ) error {
 	first := flex.PeriodAt(tx.Now())
@@ -40,13 +40,13 @@ func (s *Service) HeatersAhead(
 		return err
 	}
 
-	can := heatersCan{
-		Service: s,
-		span:    span,
-		look:    lookedHeaters(found, left),
+	can := heaterReader{
+		Service:    s,
+		span:       span,
+		considered: consideredHeaters(found, remaining),
 	}
 
-	can.caps, err = readBoundPower(ctx, tx)
+	can.caps, err = readCapLimits(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -63,15 +63,15 @@ func (s *Service) HeatersAhead(
 	return nil
 }
 
-// lookedHeaters are the heaters that an instruction would look at, but for those that are not
-// to be called.
-func lookedHeaters(
+// consideredHeaters returns the heaters for which an instruction would compute an offer,
+// except those for which left is true.
+func consideredHeaters(
 	found []store.ScopeHeater,
-	left func(flex.AssetID) bool,
+	remaining func(flex.AssetID) bool,
 ) map[flex.AssetID]bool {
-	kind := calledKind{most: instruct.HeatersMax}
+	kind := callableKind{limit: instruct.HeatersMax}
 	for i := range found {
-		if !left(found[i].Plan.AssetID) {
+		if !remaining(found[i].Plan.AssetID) {
 			kind.all = append(kind.all, deviceOfHeater(&found[i]))
 		}
 	}
@@ -84,27 +84,27 @@ func lookedHeaters(
 	return look
 }
 
-// heatersCan reads what heaters can do in a span.
-type heatersCan struct {
+// heaterReader reads the plans and the possible draws of heaters in a span.
+type heaterReader struct {
 	*Service
-	span flex.Span
-	look map[flex.AssetID]bool
-	caps boundPower
+	span       flex.Span
+	considered map[flex.AssetID]bool
+	caps       capLimits
 }
 
-// read reads what one heater does, and what it can do if it is looked at.
-func (c *heatersCan) read(
+// read reads one heater's plan, and its possible draws if it is considered.
+func (c *heaterReader) read(
 	ctx context.Context,
 	tx *store.Tx,
 	to *envelope.Heater,
 	h *store.ScopeHeater,
 ) error {
-	to.Planned = drawnAhead(h, c.span)
-	if !c.look[h.Plan.AssetID] {
+	to.Planned = plannedDraw(h, c.span)
+	if !c.considered[h.Plan.AssetID] {
 		return nil
 	}
 
-	if err := c.canDo(ctx, tx, to, h); err != nil {
+	if err := c.readPossibleDraws(ctx, tx, to, h); err != nil {
 		return err
 	}
 
@@ -119,14 +119,14 @@ func (c *heatersCan) read(
 	return err
 }
 
-// canDo works out what a heater may do, by the plan that it would be called with.
-func (s *Service) canDo(
+// readPossibleDraws reads the possible draws of a heater with its plan.
+func (s *Service) readPossibleDraws(
 	ctx context.Context,
 	tx *store.Tx,
 	to *envelope.Heater,
 	h *store.ScopeHeater,
 ) error {
-	_, at, err := s.readToCall(
+	_, at, err := s.readCallable(
 		ctx,
 		tx,
 		h.Plan.AssetID,
@@ -136,7 +136,7 @@ func (s *Service) canDo(
 		return err
 	}
 
-	planned, may, ok := at.canDo(math.MaxInt)
+	planned, may, ok := at.possibleDraws(math.MaxInt)
 	if ok {
 		may.Bound()
 		to.Planned, to.Paths = planned, may
@@ -145,8 +145,9 @@ func (s *Service) canDo(
 	return nil
 }
 
-// drawnAhead is what a heater draws by its plan in the half-hours of a span, in Wh.
-func drawnAhead(
+// plannedDraw returns the energy that a heater draws by its plan in each half-hour of a span,
+// in Wh.
+func plannedDraw(
 	h *store.ScopeHeater,
 	span flex.Span,
 ) []float64 {

@@ -9,21 +9,21 @@ import (
 	"flexd/internal/store"
 )
 
-// BatteryMoves returns, for each home battery, tank and heat pump that an instruction may
-// call, the energy that it would move in the window and its cost against the plan in force. It
-// changes nothing. Of the instruction's change only the sign is used.
-func (s *Service) BatteryMoves(
+// DeviceMoves returns, for each home battery, tank and heat pump that an instruction may call,
+// the energy that it would move in the window, in kWh, and its cost compared with the plan in
+// force, in pounds. It changes nothing. Of the instruction's change only the sign is used.
+func (s *Service) DeviceMoves(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
 ) ([]forecast.Moved, error) {
-	sc := scoped{now: tx.Now()}
+	sc := scopeAssets{now: tx.Now()}
 	if err := sc.readDevices(ctx, tx, in); err != nil {
 		return nil, err
 	}
 
 	var err error
-	sc.spent, err = tx.SpentSites(ctx, in.ID, in.From)
+	sc.spentSites, err = tx.SpentSites(ctx, in.ID, in.From)
 	if err != nil {
 		return nil, fmt.Errorf("read which sites have had the calls they agreed to: %w", err)
 	}
@@ -34,7 +34,7 @@ func (s *Service) BatteryMoves(
 		tx,
 		p,
 		&sc,
-		orderOf(in, sc.now),
+		orderFrom(in, sc.now),
 	)
 	if err != nil {
 		return nil, err

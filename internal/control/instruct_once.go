@@ -8,9 +8,9 @@ import (
 	"flexd/internal/store"
 )
 
-// sentTwice is how long after an instruction an equal one of the same person is taken for a
-// form that was sent twice.
-const sentTwice = time.Minute
+// duplicateWithin is within what time two equal instructions of a person count as one form
+// that was sent twice.
+const duplicateWithin = time.Minute
 
 // SendInstructionOnce is SendInstruction for a form, which a browser may send twice. It
 // returns a Conflict if the same person has just sent an equal instruction that is active.
@@ -19,7 +19,7 @@ func (s *Service) SendInstructionOnce(
 	org flex.OrgID,
 	in flex.Instruction,
 ) (*Preview, error) {
-	return s.sendBy(ctx, org, in, s.instructOnce)
+	return s.sendWith(ctx, org, in, s.instructOnce)
 }
 
 // instructOnce is instructWithin, rolled back if an equal instruction was stored just before.
@@ -29,7 +29,7 @@ func (s *Service) instructOnce(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
-	ahead *offersAhead,
+	ahead *precomputedOffers,
 ) (*Preview, error) {
 	p, err := s.instructWithin(ctx, tx, in, ahead)
 	if err != nil {
@@ -41,14 +41,14 @@ func (s *Service) instructOnce(
 		return nil, err
 	}
 
-	asked := orderKeyOf(&p.Instruction)
+	requested := instructionKeyOf(&p.Instruction)
 	for i := range known {
 		k := &known[i]
-		if k.ID == p.ID || p.MadeAt.Sub(k.MadeAt) >= sentTwice {
+		if k.ID == p.ID || p.MadeAt.Sub(k.MadeAt) >= duplicateWithin {
 			continue
 		}
 
-		if orderKeyOf(k) == asked {
+		if instructionKeyOf(k) == requested {
 			return nil, flex.Fail(
 				flex.Conflict,
 				"you sent the same instruction a moment ago, and it binds: the page Instructions lists it; to send another one like it, change the reason",
@@ -59,9 +59,9 @@ func (s *Service) instructOnce(
 	return p, nil
 }
 
-// orderKey is what makes two instructions equal. Their beginning does not count: a form that
-// begins now has another one each time.
-type orderKey struct {
+// instructionKey has the fields in which two equal instructions agree. Their beginning is not
+// among them: a form that begins now has another one each time.
+type instructionKey struct {
 	goal    string
 	to      int64
 	scope   flex.Scope
@@ -72,8 +72,8 @@ type orderKey struct {
 	unfair  bool
 }
 
-func orderKeyOf(in *flex.Instruction) orderKey {
-	return orderKey{
+func instructionKeyOf(in *flex.Instruction) instructionKey {
+	return instructionKey{
 		goal:    in.Goal(),
 		to:      in.To.UnixMicro(),
 		scope:   in.Scope,

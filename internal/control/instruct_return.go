@@ -8,15 +8,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// returning plans how the chosen assets return to their plans after an instruction.
-type returning struct {
+// returnPlanner plans how the chosen assets return to their plans after an instruction.
+type returnPlanner struct {
 	order  instruct.Order
 	from   time.Time
 	prices []flex.PricedPeriod
 }
 
 // reboundOf returns the rebound of an instruction before any asset is planned. Its power is
-// the most that is asked for in any slot.
+// the highest target of any slot.
 func reboundOf(
 	in *flex.Instruction,
 	slots []flex.Span,
@@ -31,18 +31,18 @@ func reboundOf(
 	return instruct.NewRebound(in.To, most)
 }
 
-// plan plans a chosen asset again beside those chosen before it. It reports whether the asset
-// returns together with no more others than allowed, and charges no less because of that. With
-// over it is planned in any case.
-func (b *returning) plan(c *called, over bool) bool {
+// planReturn plans a chosen asset again, with those chosen before it. It reports whether the
+// asset then returns together with no more others than permitted, and charges no less because
+// of that. With over it is planned in any case.
+func (b *returnPlanner) planReturn(c *callableAsset, over bool) bool {
 	if b.order.Up || c.ScheduledAsset == nil {
 		return true
 	}
 
 	e := c.from
-	e.Closed = c.held
+	e.Closed = c.othersClosed
 	order := b.order
-	order.Held, order.Over = c.held, over
+	order.Held, order.Over = c.othersClosed, over
 
 	offer := instruct.Call(order, problemOf(e, b.from, b.prices), c.Current.Steps)
 	apart := offer.Whole && offer.Less <= c.offer.Less
@@ -51,15 +51,15 @@ func (b *returning) plan(c *called, over bool) bool {
 	}
 
 	c.offer = offer
-	c.from.Closed = instruct.Union(c.held, offer.Closed)
+	c.from.Closed = instruct.Union(c.othersClosed, offer.Closed)
 	order.Rebound.Add(offer.Plan.Steps, c.Current.Steps, c.from.Power)
 
 	return true
 }
 
-// steps returns what an asset draws by its plan in force and by the one with the call, and its
+// steps returns the steps of an asset's plan in force and of the one with the call, and its
 // power.
-func (c *called) steps() (
+func (c *callableAsset) steps() (
 	before, after []flex.Step,
 	power flex.Watts,
 ) {

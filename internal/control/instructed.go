@@ -31,21 +31,21 @@ func LockInstructions(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// call puts the schedules of called assets in force, and records the calls. It leaves out an
-// asset that another instruction has called for the same half-hours since it was chosen, and a
-// site that has had the calls it agreed to since.
+// call puts the schedules of called assets in force, and records the calls. It leaves out
+// assets that were called for the same half-hours by another instruction since they were
+// chosen, and those of sites that have had the calls that they agreed to since.
 func (s *Service) call(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
-	calls []called,
+	calls []callableAsset,
 ) error {
-	mayNotCall, err := assetsNotToCall(ctx, tx, by)
+	mayNotCall, err := notCallableNow(ctx, tx, by)
 	if err != nil {
 		return err
 	}
 
-	var cars, batteries, heaters []*called
+	var cars, batteries, heaters []*callableAsset
 	for i := range calls {
 		c := &calls[i]
 
@@ -72,7 +72,7 @@ func (s *Service) call(
 }
 
 // heatersIn returns the ids of the heaters among called assets.
-func heatersIn(calls []called) []flex.AssetID {
+func heatersIn(calls []callableAsset) []flex.AssetID {
 	var heaters []flex.AssetID
 	for i := range calls {
 		if calls[i].isHeater() {
@@ -88,12 +88,12 @@ func (s *Service) callCars(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
-	calls []*called,
+	calls []*callableAsset,
 ) error {
 	next := make([]store.Replacement, 0, len(calls))
-	of := make([]*called, 0, len(calls))
+	of := make([]*callableAsset, 0, len(calls))
 	for _, c := range calls {
-		r, ok := s.replacement(
+		r, ok := s.replacementFor(
 			ctx,
 			tx.Now(),
 			c.ScheduledAsset,
@@ -112,7 +112,7 @@ func (s *Service) callCars(
 		return err
 	}
 
-	inForce, err := tx.JustCalled(ctx, carsOf(of))
+	inForce, err := tx.JustCalled(ctx, carIDs(of))
 	if err != nil {
 		return fmt.Errorf("read which schedules are in force: %w", err)
 	}
@@ -133,8 +133,8 @@ func (s *Service) callCars(
 	return nil
 }
 
-// carsOf returns the ids of called cars.
-func carsOf(calls []*called) []flex.AssetID {
+// carIDs returns the ids of called cars.
+func carIDs(calls []*callableAsset) []flex.AssetID {
 	ids := make([]flex.AssetID, len(calls))
 	for i, c := range calls {
 		ids[i] = c.id
@@ -143,9 +143,9 @@ func carsOf(calls []*called) []flex.AssetID {
 	return ids
 }
 
-// record returns the record of a called car, with its schedule before and the one that is
-// sent.
-func (c *called) record(sent []flex.Step) store.Called {
+// record returns the record of a called car, with the schedule before the call and the one
+// that is sent.
+func (c *callableAsset) record(steps []flex.Step) store.Called {
 	return store.Called{
 		AssetID: c.Current.AssetID,
 		SiteID:  c.SiteID,
@@ -156,13 +156,13 @@ func (c *called) record(sent []flex.Step) store.Called {
 			From: c.offer.Problem.From,
 			To:   c.Current.End(),
 		}),
-		Expected: sent,
+		Expected: steps,
 	}
 }
 
-// replacement returns the schedule that an instruction, or its end, gives an asset; false if
-// it breaks a rule of engine/check.
-func (s *Service) replacement(
+// replacementFor returns the schedule that an instruction, or its end, requires; false if it
+// breaks a rule of engine/check.
+func (s *Service) replacementFor(
 	ctx context.Context,
 	now time.Time,
 	at *store.ScheduledAsset,
@@ -397,14 +397,14 @@ func (s *Service) FollowInstructionsOf(
 	return s.followEach(ctx, org, s.follow)
 }
 
-// LookAtInstructionsOf is FollowInstructionsOf for an advance of the organisation's clock,
-// which calls it only when there is something new. It records each comparison, so that the
-// result does not depend on how far the clock is advanced at once.
+// LookAtInstructionsOf is FollowInstructionsOf for an advance of a sandbox clock, which calls
+// it only if something has changed. It records each comparison, so that the result does not
+// depend on how far the clock is advanced at once.
 func (s *Service) LookAtInstructionsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	return s.followEach(ctx, org, s.followAndNote)
+	return s.followEach(ctx, org, s.followAndRecord)
 }
 
 // followEach follows each active instruction of an organisation, and returns how many assets
@@ -440,13 +440,13 @@ const (
 	// InstructionInterval is the least time from a change of the called assets to the next
 	// comparison.
 	InstructionInterval = 4 * time.Second
-	// InstructionTired is the same after a comparison that found something missing and no
-	// asset to call.
-	InstructionTired = 30 * time.Second
-	// instructionResumed is the same after a comparison while pushes were halted, at most five
-	// seconds before their halt ends: by then chargers have had the time to accept the pushes
-	// that waited.
-	instructionResumed = 5*time.Second + instruct.Patience
+	// InstructionRetry is the least time to the next comparison after one that found something
+	// missing and no asset to call.
+	InstructionRetry = 30 * time.Second
+	// instructionRetryAfterHalt is the least time to the next comparison after one while
+	// pushes were halted. That comparison is at most five seconds before the halt ends, so
+	// chargers then have the time to accept the pushes that were delayed.
+	instructionRetryAfterHalt = 5*time.Second + instruct.Patience
 )
 
 // follow compares an instruction with what assets contribute, unless it was compared a moment
@@ -456,39 +456,39 @@ func (s *Service) follow(
 	org flex.OrgID,
 	in *flex.Instruction,
 ) (int, error) {
-	c, err := s.corrected(ctx, org, in, in.LookedAt.Add(InstructionInterval))
+	c, err := s.correctionFrom(ctx, org, in, in.LookedAt.Add(InstructionInterval))
 	if err != nil || c == nil {
 		return 0, err
 	}
 
 	if c.halted {
-		return 0, s.noteCompared(ctx, org, in, instructionResumed-InstructionInterval)
+		return 0, s.recordCompared(ctx, org, in, instructionRetryAfterHalt-InstructionInterval)
 	}
 
-	return s.change(ctx, org, in, c)
+	return s.applyCorrection(ctx, org, in, c)
 }
 
-// followAndNote compares an instruction with what assets contribute, and records that it was
+// followAndRecord compares an instruction with what assets contribute, and records that it was
 // compared.
-func (s *Service) followAndNote(
+func (s *Service) followAndRecord(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
 ) (int, error) {
-	c, err := s.corrected(ctx, org, in, time.Time{})
+	c, err := s.correctionFrom(ctx, org, in, time.Time{})
 	if err != nil {
 		return 0, err
 	}
 
 	if c != nil && !c.halted {
-		return s.change(ctx, org, in, c)
+		return s.applyCorrection(ctx, org, in, c)
 	}
 
-	return 0, s.noteCompared(ctx, org, in, 0)
+	return 0, s.recordCompared(ctx, org, in, 0)
 }
 
-// noteCompared records that an instruction was compared, as of a time ahead of now.
-func (s *Service) noteCompared(
+// recordCompared records that an instruction was compared, with a time ahead of now.
+func (s *Service) recordCompared(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
@@ -500,10 +500,11 @@ func (s *Service) noteCompared(
 	})
 }
 
-// corrected compares an instruction with what assets contribute, on a snapshot, from an
-// instant on. It is nil if nothing is to be changed. While pushes are halted it says only
-// that: no charger would accept its call, and one after the other would be called.
-func (s *Service) corrected(
+// correctionFrom compares an instruction on a snapshot with what assets contribute; before an
+// instant it does not. It is nil if nothing is to be changed. While pushes are halted it
+// returns only that: no charger could accept a call, and one asset after the other would be
+// called.
+func (s *Service) correctionFrom(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
@@ -522,7 +523,7 @@ func (s *Service) corrected(
 		}
 
 		if !tx.Now().Before(from) {
-			c, err = s.correct(ctx, tx, in)
+			c, err = s.correctionFor(ctx, tx, in)
 		}
 
 		return err
@@ -531,8 +532,8 @@ func (s *Service) corrected(
 	return c, err
 }
 
-// change calls and releases assets, and returns how many.
-func (s *Service) change(
+// applyCorrection calls and releases assets, and returns how many.
+func (s *Service) applyCorrection(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
@@ -567,7 +568,7 @@ func (s *Service) apply(
 	planned := tx.Now()
 	changed := len(c.call) + len(c.release)
 	if changed == 0 {
-		planned = planned.Add(InstructionTired - InstructionInterval)
+		planned = planned.Add(InstructionRetry - InstructionInterval)
 	}
 
 	mine, err := tx.LookAtInstruction(ctx, in, planned)

@@ -12,11 +12,11 @@ import (
 	"flexd/internal/store"
 )
 
-// closeForCalls closes the time of instructions for a car that is plugged in anew, if they
-// called its charger to draw less before: an instruction calls an asset once, and no other may
-// call it meanwhile. Time after the window, which the previous car left out so as not to
-// return with others, does not concern this one.
-func closeForCalls(
+// closeForEarlierCalls closes the windows of instructions for a car that is plugged in at a
+// charger which they called to draw less. An instruction calls an asset once, and no other may
+// call it meanwhile. Time after the window, which was closed so that the previous car did not
+// return together with others, stays open.
+func closeForEarlierCalls(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -36,9 +36,9 @@ func closeForCalls(
 // in force meanwhile.
 const releaseTries = 5
 
-// releaseCars is ReleaseWithin for cars. On PostgreSQL an event, or new prices, may put
-// another schedule of a car in force after it was read here. In that schedule the time of the
-// call is still closed, so the car is planned once more.
+// releaseCars is ReleaseWithin for cars. On PostgreSQL an event or new prices may put another
+// schedule of a car in force after it was read here, in which the time of the call is still
+// closed. Such a car is planned once more.
 func (s *Service) releaseCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -71,7 +71,7 @@ func (s *Service) planReleased(
 		return nil, err
 	}
 
-	held, err := tx.ClosedFor(ctx, assets)
+	stillClosed, err := tx.ClosedFor(ctx, assets)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +90,10 @@ func (s *Service) planReleased(
 			continue
 		}
 
-		e := inputsReleased(p, from, held[p.Current.AssetID])
+		e := releasedInputs(p, from, stillClosed[p.Current.AssetID])
 		problem := problemOf(e, from, ps)
 		plan := solver.Solve(&problem)
-		r, ok := s.replacement(ctx, tx.Now(), p, e, &problem, &plan)
+		r, ok := s.replacementFor(ctx, tx.Now(), p, e, &problem, &plan)
 		if ok {
 			next = append(next, r)
 		}
@@ -102,16 +102,16 @@ func (s *Service) planReleased(
 	return next, nil
 }
 
-// inputsReleased returns a car's inputs from an instant on without the time that was closed
-// for instructions which no longer call it; held is the time of those that do.
-func inputsReleased(
+// releasedInputs returns a car's inputs from an instant on, without the time that was closed
+// for instructions which no longer call it; held is the time of those that still do.
+func releasedInputs(
 	p *store.ScheduledAsset,
 	from time.Time,
-	held []flex.Span,
+	stillClosed []flex.Span,
 ) store.PlanInputs {
 	e := inputsAt(p, from)
-	e.Closed = instruct.Common(e.Closed, instruct.Union(nil, held))
-	e.Ramp = continuedRamp(e.Ramp, true) // many cars return at once
+	e.Closed = instruct.Common(e.Closed, instruct.Union(nil, stillClosed))
+	e.Ramp = rampContinuing(e.Ramp, true) // many cars return at once
 
 	return e
 }

@@ -12,15 +12,15 @@ import (
 	"flexd/internal/store"
 )
 
-// callBatteries puts the plans of batteries that are called in force, and keeps who they are.
+// callBatteries puts the plans of called batteries in force, and records the calls.
 func (s *Service) callBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
-	calls []*called,
+	calls []*callableAsset,
 ) error {
-	var kept []store.Called
-	var locked []lockedBattery
+	var records []store.Called
+	var locked []lockedCall
 	for _, c := range calls {
 		b, device, err := lockBattery(ctx, tx, c.id)
 		if err != nil {
@@ -28,16 +28,16 @@ func (s *Service) callBatteries(
 		}
 
 		if b != nil && b.Controlled {
-			kept = append(kept, c.deviceRecord())
-			locked = append(locked, lockedBattery{c, b, device})
+			records = append(records, c.deviceRecord())
+			locked = append(locked, lockedCall{c, b, device})
 		}
 	}
 
-	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {
+	if err := tx.AddCalled(ctx, by.ID, records); err != nil {
 		return fmt.Errorf("keep which batteries are called: %w", err)
 	}
 
-	var caps capsKept
+	var caps headroomCache
 	for i := range locked {
 		err := s.callBattery(
 			ctx,
@@ -55,55 +55,56 @@ func (s *Service) callBatteries(
 	return nil
 }
 
-// lockedBattery is a battery that is called, and that nobody else changes meanwhile.
-type lockedBattery struct {
-	*called
+// lockedCall is a called battery that is locked in the transaction.
+type lockedCall struct {
+	*callableAsset
 	known  *store.Battery
 	device home.Battery
 }
 
-// callBattery plans a battery that is called, and replaces what it was sent before.
+// callBattery plans a called battery, and dispatches again what it was sent before with
+// another mode.
 func (s *Service) callBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
-	c *lockedBattery,
-	caps *capsKept,
+	c *lockedCall,
+	caps *headroomCache,
 ) error {
-	resent := c.called.device.sendTo(&c.known.Plan, flex.PeriodAt(tx.Now()))
+	changed := c.callableAsset.device.applyTo(&c.known.Plan, flex.PeriodAt(tx.Now()))
 	if err := s.planLocked(ctx, tx, c.known, c.device, caps); err != nil {
 		return err
 	}
 
-	return sendAgain(ctx, tx, c.id, by, resent)
+	return redispatch(ctx, tx, c.id, by, changed)
 }
 
-// sendTo puts the modes of a call into a plan, and returns the half-hours that were
+// applyTo writes the modes of a call into a plan. It returns the half-hours that were
 // dispatched, or have begun, with another mode.
-func (d *calledDevice) sendTo(
+func (d *callableDevice) applyTo(
 	plan *store.BatteryPlan,
 	first flex.Period,
 ) []flex.Period {
-	var resent []flex.Period
-	for _, at := range d.kept {
+	var changed []flex.Period
+	for _, at := range d.restricted {
 		p := flex.PeriodAt(at.From)
 		m, _ := modeAt(&d.battery.modes, p)
-		was, planned := modeAt(plan, p)
+		previous, planned := modeAt(plan, p)
 		if !planned {
 			continue
 		}
 
 		setMode(plan, p, m)
 		sent := p == first || p.Start().Before(plan.DispatchedTo)
-		if sent && m != was {
-			resent = append(resent, p)
+		if sent && m != previous {
+			changed = append(changed, p)
 		}
 	}
 
-	return resent
+	return changed
 }
 
-// setMode has a plan say a mode in a half-hour.
+// setMode sets the mode of a half-hour in a plan.
 func setMode(
 	p *store.BatteryPlan,
 	at flex.Period,
@@ -114,16 +115,16 @@ func setMode(
 	p.Modes = string(modes)
 }
 
-// sendAgain dispatches what a battery's plan has in some half-hours of an instruction, in the
-// place of what was sent before.
-func sendAgain(
+// redispatch dispatches a battery's plan in some half-hours of an instruction, in place of
+// what was sent before.
+func redispatch(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 	by *flex.Instruction,
-	resent []flex.Period,
+	changed []flex.Period,
 ) error {
-	if len(resent) == 0 {
+	if len(changed) == 0 {
 		return nil
 	}
 
@@ -138,7 +139,7 @@ func sendAgain(
 	}
 
 	from := flex.Later(by.From, tx.Now().Add(time.Minute-1).Truncate(time.Minute))
-	for _, p := range resent {
+	for _, p := range changed {
 		d, ok := dispatchOf(&b, by, p, from)
 		if !ok {
 			continue
@@ -153,8 +154,8 @@ func sendAgain(
 	return nil
 }
 
-// dispatchOf is what a battery's plan has in a half-hour from an instant on, as a dispatch for
-// an instruction; false where nothing of it is left.
+// dispatchOf returns a half-hour of a battery's plan, from an instant on, as a dispatch for an
+// instruction; false if nothing of it remains.
 func dispatchOf(
 	b *store.Battery,
 	by *flex.Instruction,
@@ -187,22 +188,22 @@ func dispatchOf(
 	return d, !d.Empty()
 }
 
-// releaseBatteries takes back what batteries were sent for an instruction that calls them no
-// more, as it is taken back under a cap: a dispatch of no power replaces it in half-hours that
-// were dispatched. Later ones are planned again.
+// releaseBatteries withdraws what batteries were sent for an instruction that no longer calls
+// them: dispatched half-hours are replaced by dispatches of 0 kW, and later ones are planned
+// again.
 func (s *Service) releaseBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []flex.AssetID,
 ) error {
-	freed, err := tx.FreedBatteries(ctx, assets)
+	released, err := tx.FreedBatteries(ctx, assets)
 	if err != nil {
 		return fmt.Errorf("read which batteries are released: %w", err)
 	}
 
-	var kept capsKept
-	for i := range freed {
-		b, device, err := lockBattery(ctx, tx, freed[i].AssetID)
+	var cache headroomCache
+	for i := range released {
+		b, device, err := lockBattery(ctx, tx, released[i].AssetID)
 		if err != nil {
 			return err
 		}
@@ -211,10 +212,10 @@ func (s *Service) releaseBatteries(
 			continue
 		}
 
-		if freed[i].Dispatched {
-			err = takeBackNamed(ctx, tx, b.Plan, &freed[i])
+		if released[i].Dispatched {
+			err = withdrawDispatched(ctx, tx, b.Plan, &released[i])
 		} else {
-			err = takeBackCall(ctx, tx, b, &freed[i])
+			err = withdrawCall(ctx, tx, b, &released[i])
 		}
 
 		if err != nil {
@@ -225,7 +226,7 @@ func (s *Service) releaseBatteries(
 			continue
 		}
 
-		if err := s.planLocked(ctx, tx, b, device, &kept); err != nil {
+		if err := s.planLocked(ctx, tx, b, device, &cache); err != nil {
 			return err
 		}
 	}
@@ -233,25 +234,25 @@ func (s *Service) releaseBatteries(
 	return nil
 }
 
-// leastTakenBack is how far the power of a half-hour that was dispatched must be from what the
-// battery would have had for it to be taken back.
-const leastTakenBack = flex.Watts(100)
+// minWithdrawn is by how much a call must have changed the power of a dispatched half-hour
+// for the half-hour to be withdrawn.
+const minWithdrawn = flex.Watts(100)
 
-// changedIn reports whether a call changed what a battery does in a half-hour.
-func changedIn(
+// callChanged reports whether a call changed what a battery does in a half-hour.
+func callChanged(
 	c *store.Called,
 	p flex.Period,
 ) bool {
 	span := p.Span().Meet(flex.Span{From: c.Baseline[0].From, To: p.End()})
 	moved := drawnOf(c, c.Expected, span) - drawnOf(c, c.Baseline, span)
-	least := charge.Joules(leastTakenBack) * charge.Joules(span.Len()/time.Second)
+	least := charge.Joules(minWithdrawn) * charge.Joules(span.Len()/time.Second)
 
 	return max(moved, -moved) >= least
 }
 
-// takeBackCall has a battery do nothing in half-hours that a call changed and that were
-// dispatched.
-func takeBackCall(
+// withdrawCall has a battery do nothing in the rest of half-hours that a call changed and that
+// were dispatched.
+func withdrawCall(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -267,7 +268,7 @@ func takeBackCall(
 			continue
 		}
 
-		if p.Before(now) || !changedIn(c, p) {
+		if p.Before(now) || !callChanged(c, p) {
 			continue
 		}
 

@@ -81,14 +81,14 @@ func (e *evening) called(between func()) (found []store.Called) {
 		return err
 	})
 
-	c, err := e.corrected(e.Context(), e.org, &in, time.Time{})
+	c, err := e.correctionFrom(e.Context(), e.org, &in, time.Time{})
 	if err != nil || c == nil || len(c.call) != 1 {
 		e.Fatalf("%+v, %v", c, err)
 	}
 
 	e.now.Add(10)
 	between()
-	if _, err := e.change(e.Context(), e.org, &in, c); err != nil {
+	if _, err := e.applyCorrection(e.Context(), e.org, &in, c); err != nil {
 		e.Fatal(err)
 	}
 

@@ -12,28 +12,29 @@ import (
 	"flexd/internal/store"
 )
 
-// correction is which assets are to be called in addition, or released.
+// correction has the assets to call in addition, or to release.
 type correction struct {
-	call    []called
+	call    []callableAsset
 	release []flex.AssetID
-	halted  bool // nothing is changed while no push is sent
-	// sites that could be called, but have had all the calls they agreed to
+	halted  bool // nothing is changed while pushes are halted
+	// sites that could be called, but have had all the calls that they agreed to
 	spentSites int
 	spent      string
 }
 
-// remainder is an instruction from now on, and what assets contribute to it.
-type remainder struct {
-	*Preview // of the rest of its window, for assets that may be called in addition
-	scope    *scoped
-	target   []charge.Joules
-	back     *instruct.Rebound // of the called assets
-	assets   []flex.AssetID    // the called assets
-	brings   []instruct.Candidate
+// remainingWindow is the rest of an instruction's window, with what the called assets
+// contribute to it.
+type remainingWindow struct {
+	*Preview   // for assets that may be called in addition
+	scope      *scopeAssets
+	target     []charge.Joules
+	rebound    *instruct.Rebound // the return of the called assets
+	assets     []flex.AssetID    // the called assets
+	candidates []instruct.Candidate
 	// the same, without cars that have neither accepted their newest schedule nor been
 	// metered: others that follow are not released because of them
-	sure   []instruct.Candidate
-	before map[flex.AssetID]bool // assets that are called, or were released
+	certain    []instruct.Candidate
+	everCalled map[flex.AssetID]bool // assets that are called or were released
 }
 
 // readCalled reads an instruction's scope, and the assets that it calls or has called.
@@ -41,24 +42,24 @@ func readCalled(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-) (scoped, []store.Called, error) {
+) (scopeAssets, []store.Called, error) {
 	s, err := readScope(ctx, tx, in)
 
-	var was []store.Called
+	var called []store.Called
 	if err == nil {
-		was, err = tx.CalledBy(ctx, in.ID)
+		called, err = tx.CalledBy(ctx, in.ID)
 	}
 
-	return s, was, err
+	return s, called, err
 }
 
-// remainderOf computes what each called asset contributes from now on, and what is asked for.
-func remainderOf(
+// readRemaining computes what each called asset contributes from now on, and the target.
+func readRemaining(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-) (*remainder, error) {
-	s, was, err := readCalled(ctx, tx, in)
+) (*remainingWindow, error) {
+	s, called, err := readCalled(ctx, tx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -66,49 +67,49 @@ func remainderOf(
 	// The target and what others can contribute are counted over the same time: in a half-hour
 	// that is nearly over, nobody can contribute the part of the target that lies before now.
 	rest := *in
-	rest.Span = orderOf(in, s.now).Window
-	l := &remainder{
-		Preview: &Preview{Instruction: rest, At: s.now},
-		scope:   &s,
-		before:  map[flex.AssetID]bool{},
+	rest.Span = orderFrom(in, s.now).Window
+	l := &remainingWindow{
+		Preview:    &Preview{Instruction: rest, At: s.now},
+		scope:      &s,
+		everCalled: map[flex.AssetID]bool{},
 	}
 
 	slots := instruct.Slots(rest.Span)
-	planned := s.drawn(slots)
+	planned := s.plannedEnergy(slots)
 
-	shares, err := meteredShares(ctx, tx, in, was)
+	shares, err := meteredShares(ctx, tx, in, called)
 	if err != nil {
 		return nil, err
 	}
 
 	inForce := s.plannedByAsset()
-	l.addAll(was, inForce, slots, planned, shares)
+	l.addAll(called, inForce, slots, planned, shares)
 	l.target = targetOf(&rest, planned)
-	l.back = reboundOf(in, slots, l.target)
-	addReturning(l.back, was, inForce)
+	l.rebound = reboundOf(in, slots, l.target)
+	addReturning(l.rebound, called, inForce)
 
 	return l, nil
 }
 
-// addAll counts the called assets, and records which are or were called.
-func (l *remainder) addAll(
-	was []store.Called,
+// addAll counts the called assets, and records all that are or were called.
+func (l *remainingWindow) addAll(
+	called []store.Called,
 	inForce map[flex.AssetID]*store.ScheduledAsset,
 	slots []flex.Span,
 	planned []charge.Joules,
 	shares map[flex.AssetID]instruct.Percent,
 ) {
 	devices := l.scope.devicesByAsset()
-	for i := range was {
-		c := &was[i]
-		l.before[c.AssetID] = true
+	for i := range called {
+		c := &called[i]
+		l.everCalled[c.AssetID] = true
 
 		switch {
 		case !c.ReleasedAt.IsZero():
 		case c.Battery || c.Heater:
 			l.addDevice(c, devices[c.AssetID], slots, planned, shares)
 		default:
-			l.add(c, inForce[c.AssetID], slots, planned, shares)
+			l.addCar(c, inForce[c.AssetID], slots, planned, shares)
 		}
 	}
 }
@@ -116,11 +117,11 @@ func (l *remainder) addAll(
 // addReturning adds the called assets to a rebound.
 func addReturning(
 	back *instruct.Rebound,
-	was []store.Called,
+	called []store.Called,
 	inForce map[flex.AssetID]*store.ScheduledAsset,
 ) {
-	for i := range was {
-		c := &was[i]
+	for i := range called {
+		c := &called[i]
 		at := inForce[c.AssetID]
 		if at != nil && c.ReleasedAt.IsZero() {
 			back.Add(at.Current.Charging(), c.Baseline, c.Power)
@@ -129,7 +130,7 @@ func addReturning(
 }
 
 // plannedByAsset returns the scheduled cars of a scope by asset.
-func (s *scoped) plannedByAsset() map[flex.AssetID]*store.ScheduledAsset {
+func (s *scopeAssets) plannedByAsset() map[flex.AssetID]*store.ScheduledAsset {
 	inForce := make(map[flex.AssetID]*store.ScheduledAsset, len(s.planned))
 	for i := range s.planned {
 		inForce[s.planned[i].Current.AssetID] = &s.planned[i]
@@ -138,10 +139,10 @@ func (s *scoped) plannedByAsset() map[flex.AssetID]*store.ScheduledAsset {
 	return inForce
 }
 
-// add counts a called car, and what is planned in each slot as if it were not called. A car
-// that is no longer plugged in draws nothing. For others their quality counts: how far they
-// are known to follow.
-func (l *remainder) add(
+// addCar counts a called car, and adds its contribution to planned, which is then as if it
+// were not called. A car that is no longer plugged in draws nothing, and counts in full. Other
+// cars count by their quality: how far they are known to follow.
+func (l *remainingWindow) addCar(
 	c *store.Called,
 	at *store.ScheduledAsset,
 	slots []flex.Span,
@@ -160,14 +161,15 @@ func (l *remainder) add(
 		}.Counts()
 	}
 
-	l.bring(c, changeOf(c, at, slots), quality, planned)
+	l.addCandidate(c, changeOf(c, at, slots), quality, planned)
 	if !sure {
-		l.sure[len(l.sure)-1].Quality = 0
+		l.certain[len(l.certain)-1].Quality = 0
 	}
 }
 
-// bring counts what a called asset draws less, and what is planned as if it were not called.
-func (l *remainder) bring(
+// addCandidate counts what a called asset draws less, and adds that to planned, which is then
+// as if the asset were not called.
+func (l *remainingWindow) addCandidate(
 	c *store.Called,
 	less []charge.Joules,
 	quality instruct.Percent,
@@ -181,12 +183,12 @@ func (l *remainder) bring(
 	}
 
 	l.assets = append(l.assets, c.AssetID)
-	brings := instruct.Candidate{
+	candidate := instruct.Candidate{
 		Cost:    c.Cost,
 		Quality: quality,
 		Change:  less,
 	}
-	l.brings, l.sure = append(l.brings, brings), append(l.sure, brings)
+	l.candidates, l.certain = append(l.candidates, candidate), append(l.certain, candidate)
 }
 
 // changeOf returns what a called car draws less in each slot by its schedule in force than by
@@ -211,20 +213,20 @@ func changeOf(
 	return change
 }
 
-// correct returns which assets are to be called in addition, if something is missing, or
-// released. It is nil if nothing is to be changed. Without assets it says that something is
-// missing which nobody can contribute.
-func (s *Service) correct(
+// correctionFor returns the assets to call in addition, if something is missing, or those to
+// release. It is nil if nothing is to be changed. A correction without assets means that
+// something is missing which nobody can contribute.
+func (s *Service) correctionFor(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
 ) (*correction, error) {
-	l, err := remainderOf(ctx, tx, in)
+	l, err := readRemaining(ctx, tx, in)
 	if err != nil {
 		return nil, err
 	}
 
-	missing, short := instruct.Missing(l.target, l.brings)
+	missing, short := instruct.Missing(l.target, l.candidates)
 	if !short {
 		return l.release(in), nil
 	}
@@ -238,8 +240,8 @@ func (s *Service) correct(
 		l.Slots = append(l.Slots, InstructedSlot{})
 	}
 
-	l.leaveOutCalled()
-	if err := s.choose(ctx, tx, l.Preview, l.scope, missing, l.back); err != nil {
+	l.excludeCalled()
+	if err := s.choose(ctx, tx, l.Preview, l.scope, missing, l.rebound); err != nil {
 		return nil, err
 	}
 
@@ -250,21 +252,21 @@ func (s *Service) correct(
 	}, nil
 }
 
-// leaveOutCalled removes the assets that are or were called from the scope.
-func (l *remainder) leaveOutCalled() {
+// excludeCalled removes the assets that are or were called from the scope.
+func (l *remainingWindow) excludeCalled() {
 	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.ScheduledAsset) bool {
-		return l.before[p.Current.AssetID]
+		return l.everCalled[p.Current.AssetID]
 	})
 
-	wasCalled := func(d device) bool { return l.before[d.id] }
+	wasCalled := func(d device) bool { return l.everCalled[d.id] }
 	l.scope.batteries = slices.DeleteFunc(l.scope.batteries, wasCalled)
 	l.scope.heaters = slices.DeleteFunc(l.scope.heaters, wasCalled)
 }
 
 // release returns the assets that can be released; nil for none.
-func (l *remainder) release(in *flex.Instruction) *correction {
+func (l *remainingWindow) release(in *flex.Instruction) *correction {
 	c := &correction{}
-	_, release := instruct.Correct(l.target, l.sure, nil, !in.Unfair)
+	_, release := instruct.Correct(l.target, l.certain, nil, !in.Unfair)
 	for _, i := range release {
 		c.release = append(c.release, l.assets[i])
 	}
@@ -276,39 +278,40 @@ func (l *remainder) release(in *flex.Instruction) *correction {
 	return c
 }
 
-// meteredLately is how far back registers are used for what called assets contribute now.
-const meteredLately = 15 * time.Minute
+// registerAge is the greatest age of register readings from which the present contribution
+// of called assets is computed.
+const registerAge = 15 * time.Minute
 
-// settled is how long after its call the register of an asset is first used.
-const settled = time.Minute
+// registerDelay is how long after a call the register of an asset is first used.
+const registerDelay = time.Minute
 
-// meteredShares returns how much of its change each called asset brought lately, in per cent:
-// by its charger's register in the last quarter of an hour, else in the latest metered
+// meteredShares returns the percentage of its change that each called asset made recently: by
+// its charger's register in the last quarter of an hour, or else in the latest metered
 // half-hour of the instruction since its call.
 func meteredShares(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-	was []store.Called,
+	called []store.Called,
 ) (map[flex.AssetID]instruct.Percent, error) {
-	shares, err := halfHourShares(ctx, tx, in, was)
+	shares, err := halfHourShares(ctx, tx, in, called)
 	if err != nil {
 		return nil, err
 	}
 
 	now := tx.Now()
 	marks, err := tx.CalledMarks(ctx, in.ID, flex.Span{
-		From: flex.Later(in.From, now.Add(-meteredLately)),
+		From: flex.Later(in.From, now.Add(-registerAge)),
 		To:   now,
 	}, 0)
 	if err != nil {
 		return nil, err
 	}
 
-	for i := range was {
-		c := &was[i]
+	for i := range called {
+		c := &called[i]
 		list := marks[c.AssetID]
-		for len(list) > 0 && list[0].At.Before(c.CalledAt.Add(settled)) {
+		for len(list) > 0 && list[0].At.Before(c.CalledAt.Add(registerDelay)) {
 			list = list[1:]
 		}
 
@@ -321,13 +324,13 @@ func meteredShares(
 	return shares, nil
 }
 
-// halfHourShares returns how much of its change each called asset brought in the latest
-// metered half-hour of the instruction since its call, in per cent.
+// halfHourShares returns the percentage of its change that each called asset made in the
+// latest metered half-hour of the instruction since its call.
 func halfHourShares(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-	was []store.Called,
+	called []store.Called,
 ) (map[flex.AssetID]instruct.Percent, error) {
 	shares := map[flex.AssetID]instruct.Percent{}
 	last := flex.PeriodAt(tx.Now()).Add(-1)
@@ -338,19 +341,19 @@ func halfHourShares(
 	metered, err := meteredOf(
 		ctx,
 		tx,
-		was,
+		called,
 		flex.Span{From: in.From, To: last.End()},
 	)
 	if err != nil {
 		return nil, err
 	}
 
-	for _, c := range was {
+	for _, c := range called {
 		for p := last; !p.Start().Before(in.From) && !p.Start().Before(c.CalledAt); p = p.Add(-1) {
 			e, ok := metered[c.AssetID][p]
 			base := drawnOf(&c, c.Baseline, p.Span())
 			change := base - drawnOf(&c, c.Expected, p.Span())
-			if ok && isEvidence(&c, change) {
+			if ok && showsResponse(&c, change) {
 				shares[c.AssetID] = instruct.Percent(100 * (base -
 					charge.Joules(e)*3600) / change)
 				break
@@ -361,12 +364,12 @@ func halfHourShares(
 	return shares, nil
 }
 
-// isEvidence reports whether a half-hour in which an asset was to change by an energy shows
-// how far it follows. For a heater the draw is only an expectation: where it was to change
-// next to nothing, the measured draw differs by many times that.
-func isEvidence(c *store.Called, change charge.Joules) bool {
+// showsResponse reports whether a half-hour with an expected change shows how far an asset
+// follows. What a heater draws is only expected: if its change was small, the measured energy
+// may differ by many times that.
+func showsResponse(c *store.Called, change charge.Joules) bool {
 	if c.Heater {
-		return max(change, -change) >= charge.Joules(leastTakenBack)*charge.Joules(flex.HalfHour/time.Second)
+		return max(change, -change) >= charge.Joules(minWithdrawn)*charge.Joules(flex.HalfHour/time.Second)
 	}
 
 	return change != 0
@@ -377,11 +380,11 @@ func isEvidence(c *store.Called, change charge.Joules) bool {
 func meteredOf(
 	ctx context.Context,
 	tx *store.Tx,
-	was []store.Called,
+	called []store.Called,
 	span flex.Span,
 ) (map[flex.AssetID]map[flex.Period]flex.WattHours, error) {
 	q := halfHoursOf(
-		was,
+		called,
 		span,
 		flex.ChargerEnergy,
 		flex.BatteryInverterPower,
@@ -397,9 +400,9 @@ func meteredOf(
 
 // halfHoursOf returns the query for readings of called assets in the half-hours that a span
 // touches.
-func halfHoursOf(was []store.Called, span flex.Span, labels ...flex.Label) store.ReadingQuery {
+func halfHoursOf(called []store.Called, span flex.Span, labels ...flex.Label) store.ReadingQuery {
 	q := store.ReadingQuery{Labels: labels}
-	for _, c := range was {
+	for _, c := range called {
 		q.Assets = append(q.Assets, c.AssetID)
 	}
 
@@ -413,17 +416,17 @@ func halfHoursOf(was []store.Called, span flex.Span, labels ...flex.Label) store
 	return q
 }
 
-// addRegistered adds the half-hours that only a charger's register gives, as settlement counts
-// them: it was read at both ends. A register may count in large steps, so it is not used for
+// addRegistered adds the half-hours that only a charger's register gives, read at both ends,
+// as settlement counts them. A register may count in large steps, so it is not used to find
 // how far an asset follows.
 func addRegistered(
 	ctx context.Context,
 	tx *store.Tx,
-	was []store.Called,
+	called []store.Called,
 	span flex.Span,
 	metered map[flex.AssetID]map[flex.Period]flex.WattHours,
 ) error {
-	readings, err := tx.Readings(ctx, halfHoursOf(was, span, flex.ChargerRegister))
+	readings, err := tx.Readings(ctx, halfHoursOf(called, span, flex.ChargerRegister))
 	if err != nil {
 		return err
 	}
@@ -445,8 +448,8 @@ func addRegistered(
 	return nil
 }
 
-// halfHoursBy returns the energies of half-hours that readings give: a charger's own, and
-// those from the power of a battery's inverter or a heater.
+// halfHoursBy returns the energies of half-hours by asset: those that a charger reports, and
+// those computed from the power of a battery's inverter or a heater.
 func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.WattHours {
 	found := map[flex.AssetID]map[flex.Period]flex.WattHours{}
 	powers := map[flex.AssetID][]flex.Reading{}
@@ -472,8 +475,8 @@ func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.
 	return found
 }
 
-// drawnOf returns what a called asset draws by some steps in a span; negative if a battery
-// gives.
+// drawnOf returns the energy of a called asset by some steps in a span; negative if a battery
+// discharges.
 func drawnOf(
 	c *store.Called,
 	steps []flex.Step,

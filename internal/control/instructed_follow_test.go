@@ -61,7 +61,7 @@ func TestOrderOf_Lawful(t *testing.T) {
 
 	for _, change := range []flex.Watts{-7000, 7000} {
 		in := flex.Instruction{Span: flex.Span{From: from.Truncate(time.Hour), To: from.Truncate(time.Hour).Add(2 * time.Hour)}, Change: change}
-		offer := instruct.Call(orderOf(&in, now), p, inForce)
+		offer := instruct.Call(orderFrom(&in, now), p, inForce)
 		if err := check.Charge(offer.Problem, offer.Plan); err != nil {
 			t.Errorf("%d W: %v", change, err)
 		}
@@ -92,7 +92,7 @@ func TestGoesOn_UntilClosed(t *testing.T) {
 func TestJoined(t *testing.T) {
 	from := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
 	half := func(n int) flex.Step { return flex.Step{Span: flex.PeriodAt(from).Add(n).Span()} }
-	steps := joined(joined(joined(nil, half(0)), half(1)), half(3))
+	steps := appendStep(appendStep(appendStep(nil, half(0)), half(1)), half(3))
 	if len(steps) != 2 || steps[0].Len() != time.Hour || steps[1] != half(3) {
 		t.Errorf("%v", steps)
 	}

@@ -11,13 +11,13 @@ import (
 	"flexd/internal/store"
 )
 
-// readCalls reads what instructions have the heater keep to.
+// readCalls reads the instructions that bind the heater.
 func (t *heatedTank) readCalls(
 	ctx context.Context,
 	tx *store.Tx,
 ) error {
 	var err error
-	t.called, err = tx.HeaterCalls(ctx, t.asset.ID)
+	t.calls, err = tx.HeaterCalls(ctx, t.asset.ID)
 	if err != nil {
 		return fmt.Errorf("read what calls the heater: %w", err)
 	}
@@ -25,25 +25,24 @@ func (t *heatedTank) readCalls(
 	return nil
 }
 
-// keptFor are the half-hours in which the heater keeps to an order.
-func (t *heatedTank) keptFor(order instruct.Order) []flex.Span {
-	var kept []flex.Span
+// restrictedBy returns the half-hours in which an order restricts the heater.
+func (t *heatedTank) restrictedBy(order instruct.Order) []flex.Span {
+	var spans []flex.Span
 	for _, s := range t.slots {
 		p := flex.PeriodAt(s.From)
-		if partOf(order.Window, order.Up, p, t.from) != askedNothing {
-			kept = append(kept, p.Span())
+		if callEffectIn(order.Window, order.Up, p, t.from) != noCall {
+			spans = append(spans, p.Span())
 		}
 	}
 
-	return kept
+	return spans
 }
 
-// keepsIn are the instructions that the heater keeps to in a half-hour, or what is left of it,
-// with what each asks.
-func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
+// callsIn returns what instructions request of the heater in a half-hour or the rest of it.
+func (t *heatedTank) callsIn(span flex.Span) []instruct.HeatAsk {
 	var asks []instruct.HeatAsk
-	for i := range t.called {
-		c := &t.called[i]
+	for i := range t.calls {
+		c := &t.calls[i]
 		keeps := func(kept flex.Span) bool {
 			return kept.Contains(span.From)
 		}
@@ -52,7 +51,7 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 			continue
 		}
 
-		part := partOf(
+		part := callEffectIn(
 			c.Window,
 			c.Up,
 			flex.PeriodAt(span.From),
@@ -61,7 +60,7 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 
 		asks = append(asks, instruct.HeatAsk{
 			Planned: float64(drawnOf(&c.Called, c.Baseline, span)) / 3600,
-			Whole:   part == askedWhole,
+			Whole:   part == wholeHalfHour,
 			Up:      c.Up,
 		})
 	}
@@ -69,22 +68,22 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 	return asks
 }
 
-// extra is what instructions have what the heater draws count besides its price; nil for
-// nothing.
+// extra returns the cost that instructions add to the energy of the heater in a slot, in
+// pence; nil for none.
 func (t *heatedTank) extra(span flex.Span) func(energy float64) float64 {
-	asks := t.keepsIn(span)
+	asks := t.callsIn(span)
 	if len(asks) == 0 {
-		asks = t.returnsIn(span)
+		asks = t.returnLimitsIn(span)
 	}
 
-	return sumOf(
+	return sumCosts(
 		instruct.HeatPence(asks),
-		instruct.HeatPence(t.promisedIn(span)),
+		instruct.HeatPence(t.expectedLimitsIn(span)),
 	)
 }
 
-// sumOf is what two count together; nil for nothing.
-func sumOf(a, b func(energy float64) float64) func(energy float64) float64 {
+// sumCosts adds two cost functions, either of which may be nil.
+func sumCosts(a, b func(energy float64) float64) func(energy float64) float64 {
 	if a == nil || b == nil {
 		if a == nil {
 			return b
@@ -96,15 +95,15 @@ func sumOf(a, b func(energy float64) float64) func(energy float64) float64 {
 	return func(energy float64) float64 { return a(energy) + b(energy) }
 }
 
-// callHeaters keeps which heaters are called, and marks them to be planned so. One that has
-// gone, or is left alone, since it was chosen is left out.
+// callHeaters records the calls of heaters, and marks these to be planned. A heater that was
+// removed or is no longer controlled since it was chosen is left out.
 func callHeaters(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
-	calls []*called,
+	calls []*callableAsset,
 ) error {
-	var kept []store.Called
+	var records []store.Called
 	var marked []flex.AssetID
 	for _, c := range calls {
 		found, err := lockedCharging(ctx, tx, c.id)
@@ -117,21 +116,21 @@ func callHeaters(
 		}
 
 		if found.Controlled && found.Excluded.IsZero() {
-			kept = append(kept, c.deviceRecord())
+			records = append(records, c.deviceRecord())
 			marked = append(marked, c.id)
 		}
 	}
 
-	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {
+	if err := tx.AddCalled(ctx, by.ID, records); err != nil {
 		return fmt.Errorf("keep which heaters are called: %w", err)
 	}
 
 	return tx.MarkCalled(ctx, marked)
 }
 
-// planMarked plans those of some assets that are heaters which were called or let go, each in
-// a transaction of its own, so that others can write in between. One that cannot be planned
-// now keeps its mark: the job that plans heaters does it, and says what fails.
+// planMarked plans those of some assets that are heaters which were called or released. Each
+// is planned in a transaction of its own, so that others can write in between. If one cannot
+// be planned now it stays marked: the job that plans heaters does it, and reports the error.
 func (s *Service) planMarked(
 	ctx context.Context,
 	org flex.OrgID,
@@ -148,28 +147,29 @@ func (s *Service) planMarked(
 		return err
 	})
 
-	run := batteryRun{Service: s}
+	run := plannerRun{Service: s}
 	for i := 0; err == nil && i < len(marked) && ctx.Err() == nil; i++ {
 		_ = run.battery(ctx, org, marked[i], run.planTank)
 	}
 }
 
-// expect notes what the heater's plan is expected to draw with the instructions that call it.
-func (t *heatedTank) expect(
+// recordExpected records what the heater is expected to draw by its plan, with the
+// instructions that call it.
+func (t *heatedTank) recordExpected(
 	ctx context.Context,
 	tx *store.Tx,
 ) error {
-	if len(t.called) == 0 {
+	if len(t.calls) == 0 {
 		return nil
 	}
 
 	return tx.ExpectOfHeater(ctx, &t.plan)
 }
 
-// calledFor says why a heater draws what it does in a half-hour, if that is because an
-// instruction calls it; empty otherwise.
-func (t *heatedTank) calledFor(span flex.Span, energy float64) string {
-	for _, a := range t.keepsIn(span) {
+// callReason explains a half-hour whose energy differs because an instruction calls the
+// heater; empty if none does.
+func (t *heatedTank) callReason(span flex.Span, energy float64) string {
+	for _, a := range t.callsIn(span) {
 		if !a.Whole {
 			continue
 		}
@@ -187,9 +187,9 @@ func (t *heatedTank) calledFor(span flex.Span, energy float64) string {
 	return ""
 }
 
-// calledText says when instructions call the heater that are not over, as a sentence after
-// others.
-func (t *heatedTank) calledText() string {
+// callText describes the instructions that call the heater and are not over, as sentences
+// that follow others.
+func (t *heatedTank) callText() string {
 	clock := func(at time.Time) string {
 		return flex.Clock(
 			at,
@@ -199,8 +199,8 @@ func (t *heatedTank) calledText() string {
 	}
 
 	text := ""
-	for i := range t.called {
-		c := &t.called[i]
+	for i := range t.calls {
+		c := &t.calls[i]
 		if !c.Window.To.After(t.from) {
 			continue
 		}

@@ -13,28 +13,29 @@ import (
 // The return of heaters.
 //
 // Heaters that were called to draw less need the heat later. Each is planned in a transaction
-// of its own. It looks at what the others that the instruction calls are expected to draw more
-// than by the plans that they had, in the day after, and draws more itself only as far as that
-// leaves of what is allowed, as long as its comfort lets it. So the first come back first, and
-// the last when there is room.
+// of its own. It reads how much more than before the call the other heaters of the instruction
+// are expected to draw in the day after it. It then draws more itself only within the
+// remaining part of the permitted rebound, as far as its comfort permits. So the first heaters
+// return first, and the last when there is room.
 
-// returnedAfter is how long after an instruction the return of heaters is spread. Later their
-// plans are as if there had been none.
-const returnedAfter = store.HeatersReturn
+// returnPeriod is for how long after an instruction the return of heaters is spread. Later
+// the instruction has no effect on their plans.
+const returnPeriod = store.HeatersReturn
 
-// readReturns reads how others come back that instructions call with the heater.
+// readReturns reads the expected return of the other heaters that are called together with
+// this one.
 func (t *heatedTank) readReturns(
 	ctx context.Context,
 	tx *store.Tx,
 ) error {
-	t.returns = make([]*instruct.Rebound, len(t.called))
-	for i := range t.called {
-		c := &t.called[i]
-		if c.Up || !t.from.Before(c.Window.To.Add(returnedAfter)) {
+	t.returns = make([]*instruct.Rebound, len(t.calls))
+	for i := range t.calls {
+		c := &t.calls[i]
+		if c.Up || !t.from.Before(c.Window.To.Add(returnPeriod)) {
 			continue
 		}
 
-		back, err := othersBack(
+		back, err := otherHeatersReturn(
 			ctx,
 			tx,
 			c.Instruction,
@@ -51,10 +52,10 @@ func (t *heatedTank) readReturns(
 	return nil
 }
 
-// othersBack is how the heaters come back that an instruction calls, but for one. Its cars are
-// spread among themselves, and are not read: there may be many, and each heater would read
-// them all.
-func othersBack(
+// otherHeatersReturn returns the rebound of the heaters that an instruction calls, except for
+// one. Its cars are spread among themselves and are not read: there may be many, and each
+// heater would read them all.
+func otherHeatersReturn(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,
@@ -89,18 +90,18 @@ func othersBack(
 	return back, err
 }
 
-// returnsIn is what bounds how the heater comes back in a half-hour, or what is left of it.
-func (t *heatedTank) returnsIn(span flex.Span) []instruct.HeatAsk {
+// returnLimitsIn returns the limits of the heater's return in a half-hour or the rest of it.
+func (t *heatedTank) returnLimitsIn(span flex.Span) []instruct.HeatAsk {
 	var asks []instruct.HeatAsk
 	for i, back := range t.returns {
 		if back == nil {
 			continue
 		}
 
-		c := &t.called[i]
+		c := &t.calls[i]
 		known := len(c.Baseline) > 0 && !span.To.After(c.Baseline[len(c.Baseline)-1].To)
 		free, share, bound := back.FreePower(span, t.power)
-		if !bound || !known || span.To.After(c.Window.To.Add(returnedAfter)) {
+		if !bound || !known || span.To.After(c.Window.To.Add(returnPeriod)) {
 			continue
 		}
 
@@ -115,13 +116,13 @@ func (t *heatedTank) returnsIn(span flex.Span) []instruct.HeatAsk {
 	return asks
 }
 
-// promisedIn is what the heater is expected to draw at most in a half-hour of an instruction:
-// it does not draw more in it so that it need not come back. Of a half-hour after all that was
-// planned when it was called nothing is known, and nothing was promised.
-func (t *heatedTank) promisedIn(span flex.Span) []instruct.HeatAsk {
+// expectedLimitsIn returns the expected energy of the heater in a half-hour of an instruction
+// as a limit: it must not draw more within the instruction so that it need not return later.
+// For half-hours after those that were planned when it was called nothing is expected.
+func (t *heatedTank) expectedLimitsIn(span flex.Span) []instruct.HeatAsk {
 	var asks []instruct.HeatAsk
 	for i, back := range t.returns {
-		c := &t.called[i]
+		c := &t.calls[i]
 		within := !span.From.Before(c.Window.From) && !span.To.After(c.Window.To)
 		known := len(c.Expected) > 0 && !span.To.After(c.Expected[len(c.Expected)-1].To)
 		if back == nil || !within || !known {

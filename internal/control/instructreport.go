@@ -89,18 +89,18 @@ func instructionPage(
 	return p, err
 }
 
-// InstructionReport is what an instruction asked for, and its result.
+// InstructionReport is the target of an instruction and its result.
 type InstructionReport struct {
 	flex.Instruction
 	At     time.Time
 	Slots  []ReportSlot // of its window, and of the hour after
 	Assets []ReportAsset
-	// the same for each minute, if minutes were asked for: metered by the chargers' registers
+	// by minutes, if these were requested: metered by the chargers' registers
 	Minutes []ReportSlot
-	// the cost of the plans with the instruction, less that of those without it, as they were
-	// sent
+	// the cost of the plans with the instruction as they were sent, less that of the plans
+	// without it
 	Cost flex.MicroPounds
-	// the flex events that it pays for; none if it did not say what it pays
+	// the flex events that it pays for; none if it has no price
 	Settled flex.InstructedEvents
 }
 
@@ -109,24 +109,24 @@ type ReportSlot struct {
 	flex.Span
 	// the change against the baseline, negative for less
 	Asked    flex.WattHours
-	Baseline flex.WattHours // by the schedules that were in force
-	Expected flex.WattHours // by those that were sent
+	Baseline flex.WattHours // by the schedules before the calls
+	Expected flex.WattHours // by the schedules that were sent
 
-	// exact, with the sign of Asked: the energies above are rounded, of each asset by itself
-	asked, brought charge.Joules
+	// not rounded, with the sign of Asked; the energies above are sums of rounded values
+	exactTarget, exactChange charge.Joules
 
-	// of the assets whose meter has the whole half-hour
+	// of the assets that are metered in the whole slot
 	Metered         flex.WattHours
 	MeteredBaseline flex.WattHours // Baseline of these
 	NumMetered      int
 }
 
-// ReportAsset is what one asset was asked for and did, in each slot.
+// ReportAsset is what one asset was to do and did, in each slot.
 type ReportAsset struct {
 	AssetID    flex.AssetID
 	SiteID     flex.SiteID
 	Kind       CalledKind
-	NotPaid    string // why nothing is paid for what it moves; empty if something is
+	NotPaid    string // why nothing is paid for its change; empty if something is
 	CalledAt   time.Time
 	ReleasedAt time.Time
 	Cost       flex.MicroPounds
@@ -142,9 +142,9 @@ type ReportEnergies struct {
 	Metered  []flex.Optional[flex.WattHours]
 }
 
-// reportMost limits a report: its assets times its minutes, and the number of readings that it
-// is made of.
-const reportMost = 1_000_000
+// reportLimit limits a report: the number of its assets times its minutes, and the number of
+// readings that are used for it.
+const reportLimit = 1_000_000
 
 // ReportInstructionMinutes is ReportInstruction with each minute in addition. It is Malformed
 // if there are more than a million minutes of assets.
@@ -155,21 +155,21 @@ func (s *Service) ReportInstructionMinutes(
 ) (*InstructionReport, error) {
 	var r *InstructionReport
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		var was []store.Called
+		var called []store.Called
 		var err error
-		r, was, err = reportOf(ctx, tx, id)
+		r, called, err = reportOf(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 
-		return r.addMinutes(ctx, tx, was)
+		return r.addMinutes(ctx, tx, called)
 	})
 
 	return r, err
 }
 
-// ReportInstruction returns what an instruction asked for and its result, in total and for
-// each asset, by half-hours. It includes assets that were released.
+// ReportInstruction returns the target of an instruction and its result, in total and for each
+// asset, by half-hours. It includes assets that were released.
 func (s *Service) ReportInstruction(
 	ctx context.Context,
 	org flex.OrgID,
@@ -197,27 +197,27 @@ func reportOf(
 	}
 
 	r := newReport(&in, tx.Now())
-	was, err := tx.CalledBy(ctx, id)
+	called, err := tx.CalledBy(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	span := reportSpan(&in)
-	metered, err := meteredOf(ctx, tx, was, span)
+	metered, err := meteredOf(ctx, tx, called, span)
 	if err == nil {
-		err = addRegistered(ctx, tx, was, span, metered)
+		err = addRegistered(ctx, tx, called, span, metered)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 
-	for i := range was {
-		r.add(&was[i], metered[was[i].AssetID])
+	for i := range called {
+		r.add(&called[i], metered[called[i].AssetID])
 	}
 
 	r.Settled, err = tx.InstructedEvents(ctx, id)
 
-	return r, was, err
+	return r, called, err
 }
 
 // reportSpan returns the time of a report: the instruction's window and the hour after.
@@ -225,41 +225,41 @@ func reportSpan(in *flex.Instruction) flex.Span {
 	return flex.Span{From: in.From, To: in.To.Add(instruct.Guard)}
 }
 
-// addMinutes adds what was asked, expected and metered in each minute.
+// addMinutes adds the target and the expected and metered energies of each minute.
 func (r *InstructionReport) addMinutes(
 	ctx context.Context,
 	tx *store.Tx,
-	was []store.Called,
+	called []store.Called,
 ) error {
 	span := reportSpan(&r.Instruction)
 	n := int(span.Len() / time.Minute)
-	if n*len(was) > reportMost {
+	if n*len(called) > reportLimit {
 		return flex.Fail(
 			flex.Malformed,
 			"%d minutes of %d assets are more than %d: ask for the half-hours",
 			n,
-			len(was),
-			reportMost,
+			len(called),
+			reportLimit,
 		)
 	}
 
 	marks, err := tx.CalledMarks(ctx, r.ID, flex.Span{
 		From: span.From.Add(-instruct.MarkGap),
 		To:   span.To.Add(instruct.MarkGap),
-	}, reportMost)
+	}, reportLimit)
 	if err != nil {
 		return err
 	}
 
-	powers, err := calledPowers(ctx, tx, was, span)
+	powers, err := calledPowers(ctx, tx, called, span)
 	if err != nil {
 		return err
 	}
 
 	r.Minutes = r.emptyMinutes(span.From, n)
 
-	for i := range was {
-		c := &was[i]
+	for i := range called {
+		c := &called[i]
 		id := c.AssetID
 		if c.Battery || c.Heater {
 			r.addMinutesOf(&r.Assets[i], c, inverterEnergy(powers[id]))
@@ -271,25 +271,24 @@ func (r *InstructionReport) addMinutes(
 	return nil
 }
 
-// emptyMinutes returns n minutes from an instant on, with what is asked for and without
-// assets.
+// emptyMinutes returns n minutes from an instant on, with the target and without assets.
 func (r *InstructionReport) emptyMinutes(from time.Time, n int) []ReportSlot {
 	minutes := make([]ReportSlot, n)
 	for m := range minutes {
 		minutes[m] = ReportSlot{Span: flex.Span{From: from, To: from.Add(time.Minute)}}
-		minutes[m].Asked, minutes[m].asked = r.askedIn(from)
+		minutes[m].Asked, minutes[m].exactTarget = r.targetIn(from)
 		from = from.Add(time.Minute)
 	}
 
 	return minutes
 }
 
-// askedIn returns what is asked for in the minute from an instant on, rounded and exactly.
-func (r *InstructionReport) askedIn(from time.Time) (flex.WattHours, charge.Joules) {
+// targetIn returns the target in the minute from an instant on, rounded and exact.
+func (r *InstructionReport) targetIn(from time.Time) (flex.WattHours, charge.Joules) {
 	for _, s := range r.Slots {
 		if s.Contains(from) {
 			part := time.Minute.Seconds() / s.Len().Seconds()
-			return flex.WattHours(math.Round(float64(s.Asked) * part)), charge.Joules(math.Round(float64(s.asked) * part))
+			return flex.WattHours(math.Round(float64(s.Asked) * part)), charge.Joules(math.Round(float64(s.exactTarget) * part))
 		}
 	}
 
@@ -302,7 +301,7 @@ func (r *InstructionReport) addMinutesOf(
 	c *store.Called,
 	meteredIn func(minute flex.Span) (charge.Joules, bool),
 ) {
-	until := r.uncalledFrom(c)
+	until := r.releasedAt(c)
 	for m := range r.Minutes {
 		slot := &r.Minutes[m]
 		e, ok := meteredIn(slot.Span)
@@ -335,9 +334,9 @@ func registerEnergy(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, b
 	}
 }
 
-// uncalledFrom returns the instant from which an asset is expected to draw as without the
+// releasedAt returns the instant from which an asset is expected to draw as without the
 // instruction; zero for never.
-func (r *InstructionReport) uncalledFrom(c *store.Called) time.Time {
+func (r *InstructionReport) releasedAt(c *store.Called) time.Time {
 	if !c.ReleasedAt.IsZero() {
 		return c.ReleasedAt
 	}
@@ -349,15 +348,15 @@ func (r *InstructionReport) uncalledFrom(c *store.Called) time.Time {
 func newReport(in *flex.Instruction, now time.Time) *InstructionReport {
 	r := &InstructionReport{Instruction: *in, At: now}
 	for t, slot := range instruct.Slots(in.Span) {
-		asked := -charge.Joules(in.Target[t])
+		requested := -charge.Joules(in.Target[t])
 		if in.Change > 0 {
-			asked = -asked
+			requested = -requested
 		}
 
 		r.Slots = append(r.Slots, ReportSlot{
-			Span:  slot,
-			Asked: wattHours(asked),
-			asked: asked,
+			Span:        slot,
+			Asked:       wattHours(requested),
+			exactTarget: requested,
 		})
 	}
 
@@ -385,7 +384,7 @@ func (r *InstructionReport) add(
 		Cost:       c.Cost,
 	}
 
-	until := r.uncalledFrom(c)
+	until := r.releasedAt(c)
 	a.NotPaid = notPaid(&r.Instruction, a.Kind)
 	if !until.IsZero() && !until.After(r.From) {
 		a.NotPaid = "it was let go before the instruction began"
@@ -396,7 +395,7 @@ func (r *InstructionReport) add(
 		baseline, expected := slot.plan(c, until)
 		m := flex.Optional[flex.WattHours]{}
 		m.Value, m.Given = metered[flex.PeriodAt(slot.From)]
-		m.Given = m.Given && countsWhole(c, slot.Span)
+		m.Given = m.Given && countsMetered(c, slot.Span)
 
 		a.Baseline = append(a.Baseline, baseline)
 		a.Expected = append(a.Expected, expected)
@@ -409,7 +408,7 @@ func (r *InstructionReport) add(
 }
 
 // Unmetered returns the number of assets without a metered energy in a slot, given by its
-// index, among those that were planned or expected to draw or give something.
+// index, among those that were planned or expected to draw or discharge something.
 func (r *InstructionReport) Unmetered(slot int) int {
 	n := 0
 	for i := range r.Assets {
@@ -423,9 +422,9 @@ func (r *InstructionReport) Unmetered(slot int) int {
 	return n
 }
 
-// countsWhole reports whether the metered energy of a slot counts for a called asset: the slot
-// is a whole half-hour, and begins after the call.
-func countsWhole(c *store.Called, slot flex.Span) bool {
+// countsMetered reports whether the metered energy of a slot counts for a called asset: the
+// slot is a whole half-hour and begins after the call.
+func countsMetered(c *store.Called, slot flex.Span) bool {
 	return slot.Len() == flex.HalfHour && calledBefore(c, slot)
 }
 
@@ -436,8 +435,8 @@ func calledBefore(c *store.Called, span flex.Span) bool {
 	return c.Dispatched || !span.From.Before(c.CalledAt.Truncate(time.Second))
 }
 
-// expectedOf returns what a called asset draws in a span by the schedule that was sent, and
-// from an instant on, if it is given, by its baseline.
+// expectedOf returns the energy of a called asset in a span by the schedule that was sent, and
+// from until on, unless it is zero, by its baseline.
 func expectedOf(
 	c *store.Called,
 	span flex.Span,
@@ -454,12 +453,12 @@ func expectedOf(
 		drawnOf(c, c.Baseline, after)
 }
 
-// plan returns what a called asset draws in the slot by its baseline, and what it is expected
-// to draw. The difference counts as contributed.
+// plan returns the baseline and the expected energy of a called asset in the slot. Their
+// difference counts as its contribution.
 func (s *ReportSlot) plan(c *store.Called, until time.Time) (baseline, expected flex.WattHours) {
 	before := drawnOf(c, c.Baseline, s.Span)
 	after := expectedOf(c, s.Span, until)
-	s.brought += after - before
+	s.exactChange += after - before
 
 	return wattHours(before), wattHours(after)
 }

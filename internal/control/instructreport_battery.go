@@ -11,12 +11,12 @@ import (
 	"flexd/internal/store"
 )
 
-// calledPowers are the readings of the power of the batteries and heaters among the called
-// assets in a span, each one's in order. More than a report is made of are Malformed.
+// calledPowers returns the power readings of the batteries and heaters among the called assets
+// in a span, each asset's in order. More than reportLimit readings are Malformed.
 func calledPowers(
 	ctx context.Context,
 	tx *store.Tx,
-	was []store.Called,
+	called []store.Called,
 	span flex.Span,
 ) (map[flex.AssetID][]flex.Reading, error) {
 	q := store.ReadingQuery{
@@ -24,9 +24,9 @@ func calledPowers(
 		Within: span,
 	}
 
-	for i := range was {
-		if was[i].Battery || was[i].Heater {
-			q.Assets = append(q.Assets, was[i].AssetID)
+	for i := range called {
+		if called[i].Battery || called[i].Heater {
+			q.Assets = append(q.Assets, called[i].AssetID)
 		}
 	}
 
@@ -39,18 +39,18 @@ func calledPowers(
 		return nil, fmt.Errorf("read what inverters and heaters measured: %w", err)
 	}
 
-	if len(found) > reportMost {
+	if len(found) > reportLimit {
 		return nil, flex.Fail(
 			flex.Malformed,
 			"there are more than %d readings of inverters and heaters in the time: ask for the half-hours",
-			reportMost,
+			reportLimit,
 		)
 	}
 
 	return readingsByAsset(found), nil
 }
 
-// readingsByAsset are the readings of each asset by when they begin.
+// readingsByAsset returns the readings of each asset in the order of their beginning.
 func readingsByAsset(readings []flex.Reading) map[flex.AssetID][]flex.Reading {
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range readings {
@@ -66,7 +66,8 @@ func readingsByAsset(readings []flex.Reading) map[flex.AssetID][]flex.Reading {
 	return by
 }
 
-// inverterEnergy is what an inverter's readings say of spans that follow each other.
+// inverterEnergy returns a function for the energy in consecutive spans by the power readings
+// of an inverter or heater.
 func inverterEnergy(readings []flex.Reading) func(flex.Span) (charge.Joules, bool) {
 	return func(span flex.Span) (charge.Joules, bool) {
 		for len(readings) > 0 && !readings[0].To.After(span.From) {

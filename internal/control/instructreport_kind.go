@@ -28,8 +28,8 @@ func kindOfCalled(c *store.Called) CalledKind {
 	return CalledCar
 }
 
-// notPaid describes why nothing is paid, at an instruction's price, for what a called asset
-// moves; empty if something is.
+// notPaid says why nothing is paid, at an instruction's price, for the change of a called
+// asset; empty if something is.
 func notPaid(in *flex.Instruction, kind CalledKind) string {
 	switch {
 	case kind == CalledHeater:

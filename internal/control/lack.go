@@ -12,19 +12,19 @@ import (
 	"flexd/internal/store"
 )
 
-// notAsOne is why a site with batteries is not planned as one, as a word of a schedule's
+// separateReason is why a site with batteries is not planned as one, as a word in a schedule's
 // origins.
-type notAsOne string
+type separateReason string
 
 // The reasons.
 const (
-	noPrices notAsOne = "no_prices"
-	tooLarge notAsOne = "too_large"
-	noPlan   notAsOne = "no_plan"
+	noPrices separateReason = "no_prices"
+	tooLarge separateReason = "too_large"
+	noPlan   separateReason = "no_plan"
 )
 
-// text says a reason in a sentence.
-func (r notAsOne) text() string {
+// text describes the reason in a sentence.
+func (r separateReason) text() string {
 	switch r {
 	case noPrices:
 		return "no prices are known"
@@ -40,22 +40,23 @@ func (r notAsOne) text() string {
 }
 
 const (
-	// gapNamed is the gap, in pence, from which an explanation names it.
-	gapNamed = 0.1
-	// gapListed is the gap, in pence, from which the asset is listed among the exceptions.
-	// Plans are ended by their bound each day; few of them leave that much.
-	gapListed = 10
+	// minNamedGap is the least gap, in pence, that an explanation names.
+	minNamedGap = 0.1
+	// minListedGap is the least gap, in pence, for which the asset is listed among the
+	// exceptions. The limit on the work ends some plans each day; few of them leave so large a
+	// gap.
+	minListedGap = 10
 )
 
-// lack is what a site's plan as one lacks: why there is none, or by how many pence the best
-// plan may be cheaper where the bound on the work ended the search.
-type lack struct {
-	why notAsOne
+// planQuality is the quality of a site's plan as one: why there is none, or by how many pence
+// the best plan may be cheaper if the limit on the work ended the search.
+type planQuality struct {
+	why separateReason
 	gap float64
 }
 
-// noteResult notes what a search came to.
-func (l *lack) noteResult(r site.Result) {
+// setResult sets the quality from the result of a search.
+func (l *planQuality) setResult(r site.Result) {
 	if r.None {
 		l.why = noPlan
 		return
@@ -66,18 +67,19 @@ func (l *lack) noteResult(r site.Result) {
 	}
 }
 
-// words are those that follow withHome in a schedule's origins; none where nothing is lacking.
-func (l lack) words() string {
+// words returns the words that follow withHome in a schedule's origins; empty for the best
+// plan.
+func (l planQuality) words() string {
 	if l.why != "" {
 		return string(l.why) + " " + store.CutShort
 	}
 
-	if l.gap < gapNamed {
+	if l.gap < minNamedGap {
 		return ""
 	}
 
 	words := strconv.FormatFloat(l.gap, 'f', 1, 64)
-	if l.gap >= gapListed {
+	if l.gap >= minListedGap {
 		words += " " + store.CutShort
 	}
 
@@ -85,12 +87,12 @@ func (l lack) words() string {
 }
 
 // lackOf reads the words of a schedule's origins.
-func lackOf(origins string) lack {
+func lackOf(origins string) planQuality {
 	_, rest, _ := strings.Cut(origins, " "+withHome)
 	word, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 
-	var l lack
-	switch why := notAsOne(word); why {
+	var l planQuality
+	switch why := separateReason(word); why {
 	case noPrices, tooLarge, noPlan:
 		l.why = why
 		return l
@@ -105,7 +107,7 @@ func lackOf(origins string) lack {
 }
 
 // sentences say how a car was planned with the battery of its site.
-func (l lack) sentences() []string {
+func (l planQuality) sentences() []string {
 	if l.why != "" {
 		return []string{
 			"It is not planned as one with the battery of its site, as " +
@@ -130,16 +132,16 @@ func (l lack) sentences() []string {
 	return lines
 }
 
-// sayBattery names the site's plan as one as what keeps a car from charging at a time, where
-// neither a cap nor an instruction does.
-func (x *Explanation) sayBattery() {
+// addBatteryReasons names the site's plan as one as what keeps a car from charging at a time,
+// where neither a cap nor an instruction does.
+func (x *Explanation) addBatteryReasons() {
 	if !plannedAsOne(&x.From) || lackOf(x.From.Origins).why != "" {
 		return
 	}
 
 	for i := range x.Plan.Periods {
 		q := &x.Plan.Periods[i]
-		limited := x.cappedIn(q.Span) || x.closedIn(q.Span)
+		limited := x.isCapped(q.Span) || x.closedIn(q.Span)
 		if q.Reason == charge.CapClosed && !limited {
 			q.Reason = charge.BesideBattery
 		}
@@ -153,9 +155,9 @@ func (x *Explanation) closedIn(s flex.Span) bool {
 	})
 }
 
-// sayFuse names the main fuse as what keeps an asset from charging, where nothing else held
-// its schedule back.
-func (x *Explanation) sayFuse() {
+// addFuseReasons names the main fuse as what keeps an asset from charging, where nothing else
+// held its schedule back.
+func (x *Explanation) addFuseReasons() {
 	other := func(c BindingCap) bool { return !c.Site }
 	if len(x.Caps) == 0 || slices.ContainsFunc(x.Caps, other) {
 		return
@@ -169,9 +171,9 @@ func (x *Explanation) sayFuse() {
 	}
 }
 
-// sayMore notes what one kW more of main fuse would bring of what is missing, where it is the
-// fuse that decides. p is the problem of the explained plan.
-func (x *Explanation) sayMore(p charge.Problem) {
+// addFuseGain notes what one kW more of main fuse would bring of what is missing, where it is
+// the fuse that decides. p is the problem of the explained plan.
+func (x *Explanation) addFuseGain(p charge.Problem) {
 	if x.Plan.Shortfall <= 0 || len(x.Caps) == 0 || !x.Caps[0].Site {
 		return
 	}
@@ -185,5 +187,5 @@ func (x *Explanation) sayMore(p charge.Problem) {
 		}
 	}
 
-	x.more = min(x.Plan.Shortfall, max(0, charge.Solve(p).Energy-x.Plan.Energy))
+	x.fuseGain = min(x.Plan.Shortfall, max(0, charge.Solve(p).Energy-x.Plan.Energy))
 }

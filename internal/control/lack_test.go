@@ -17,17 +17,17 @@ import (
 func TestLack_Words(t *testing.T) {
 	kept := origins{"event", "asset", "site"}
 	for name, c := range map[string]struct {
-		lack   lack
+		lack   planQuality
 		listed bool
 		says   string
 	}{
-		"nothing":          {lack{}, false, "as one with the battery"},
-		"no prices":        {lack{why: noPrices}, true, "no prices are known"},
-		"too many cars":    {lack{why: tooLarge}, true, "more than 98 half-hours or 3 cars"},
-		"no plan":          {lack{why: noPlan}, true, "found no plan within its bound"},
-		"a small gap":      {lack{gap: 2.5}, false, "up to 2.5 p less"},
-		"as much as 10 p":  {lack{gap: 10}, true, "up to 10.0 p less"},
-		"less than a word": {lack{gap: 0.01}, false, "as one with the battery"},
+		"nothing":          {planQuality{}, false, "as one with the battery"},
+		"no prices":        {planQuality{why: noPrices}, true, "no prices are known"},
+		"too many cars":    {planQuality{why: tooLarge}, true, "more than 98 half-hours or 3 cars"},
+		"no plan":          {planQuality{why: noPlan}, true, "found no plan within its bound"},
+		"a small gap":      {planQuality{gap: 2.5}, false, "up to 2.5 p less"},
+		"as much as 10 p":  {planQuality{gap: 10}, true, "up to 10.0 p less"},
+		"less than a word": {planQuality{gap: 0.01}, false, "as one with the battery"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			words := originsWithHome("event asset site home 99.0 cut_short", c.lack)
@@ -46,20 +46,20 @@ func TestLack_Words(t *testing.T) {
 
 // TestLack_Search has a search note the gap that its bound left, and none where it went to the end.
 func TestLack_Search(t *testing.T) {
-	var l lack
-	l.noteResult(site.Result{Cost: 120, Bound: 105})
+	var l planQuality
+	l.setResult(site.Result{Cost: 120, Bound: 105})
 	if l.gap != 15 {
 		t.Errorf("a plan of 120 p over a bound of 105 p has a gap of %v p", l.gap)
 	}
 
-	l = lack{}
-	l.noteResult(site.Result{Cost: 120, Bound: 120 - 1e-9, Optimal: true})
+	l = planQuality{}
+	l.setResult(site.Result{Cost: 120, Bound: 120 - 1e-9, Optimal: true})
 	if l.gap != 0 {
 		t.Errorf("the best plan has a gap of %v p", l.gap)
 	}
 
-	l = lack{}
-	l.noteResult(site.Result{Bound: -120, None: true})
+	l = planQuality{}
+	l.setResult(site.Result{Bound: -120, None: true})
 	if l.why != noPlan || l.gap != 0 {
 		t.Errorf("a search that found no plan lacks %q and %v p", l.why, l.gap)
 	}
@@ -73,7 +73,7 @@ func TestLack_Reasons(t *testing.T) {
 		return flex.Span{From: from, To: from.Add(time.Hour)}
 	}
 
-	explained := func(l lack) []charge.Reason {
+	explained := func(l planQuality) []charge.Reason {
 		var x Explanation
 		x.From.Origins = originsWithHome("event asset site", l)
 		x.From.Closed = []flex.Span{hour(3)}
@@ -85,7 +85,7 @@ func TestLack_Reasons(t *testing.T) {
 
 		x.Plan.Periods[0].Reason = charge.PeakClosed
 		x.Plan.Periods[4].Reason = charge.Cheapest
-		x.sayBattery()
+		x.addBatteryReasons()
 
 		var reasons []charge.Reason
 		for _, p := range x.Plan.Periods {
@@ -95,11 +95,11 @@ func TestLack_Reasons(t *testing.T) {
 	}
 
 	want := []charge.Reason{charge.PeakClosed, charge.BesideBattery, charge.CapClosed, charge.CapClosed, charge.Cheapest}
-	if found := explained(lack{}); !slices.Equal(found, want) {
+	if found := explained(planQuality{}); !slices.Equal(found, want) {
 		t.Errorf("the reasons are %v, not %v", found, want)
 	}
 
-	if found := explained(lack{why: noPlan}); slices.Contains(found, charge.BesideBattery) {
+	if found := explained(planQuality{why: noPlan}); slices.Contains(found, charge.BesideBattery) {
 		t.Errorf("a car that is not planned as one with the battery has the reasons %v", found)
 	}
 }

@@ -47,7 +47,7 @@ func benchOffer(b *testing.B, under string, batteries int) {
 	window := flex.Span{From: at("2026-01-14T22:00:00Z"), To: at("2026-01-14T23:00:00Z")}
 	for b.Loop() {
 		err := h.db.Read(b.Context(), h.Org, func(tx *store.Tx) error {
-			moves, err := h.service.BatteryMoves(b.Context(), tx, &flex.Instruction{Span: window, Service: "dno", Change: -1})
+			moves, err := h.service.DeviceMoves(b.Context(), tx, &flex.Instruction{Span: window, Service: "dno", Change: -1})
 			if err == nil && len(moves) < batteries/2 {
 				err = fmt.Errorf("%d batteries of %d move", len(moves), batteries)
 			}

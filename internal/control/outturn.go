@@ -57,7 +57,7 @@ func (s *Service) Outturn(
 			)
 		}
 
-		past, err := readAccount(ctx, tx, site, day.Add(1))
+		past, err := readSiteAccount(ctx, tx, site, day.Add(1))
 		if err != nil {
 			return fmt.Errorf("read what was metered: %w", err)
 		}
@@ -84,7 +84,7 @@ func outturn(
 	periods := periodsTo(flex.PeriodAt(day.Start()), day.Add(1).Start())
 	load, roof := past.load(), past.roof()
 	draws, _ := forecast.Load(load, periods, settle.Working)
-	generated, origins := solar(said, past.roofAhead(day.Start()), periods)
+	generated, origins := expectedSolar(said, past.roofAhead(day.Start()), periods)
 	hs := make([]OutturnHalfHour, len(periods))
 
 	for i, p := range periods {

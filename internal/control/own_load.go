@@ -12,14 +12,14 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatRead is how long a heater must have been metered for the time before its first reading,
-// with its heat, to be left out.
+// HeatRead is how long a heater must have been metered so that it is assumed to have drawn an
+// unknown energy before its first reading too.
 const HeatRead = 7 * 24 * time.Hour
 
-// readAccount reads what was metered of a site in the days before one. Of the boundary, only
-// readings from times of the user's consent are used. Without any steady readings there is
-// nothing in it.
-func readAccount(
+// readSiteAccount reads the energy at a site's boundary and of its devices in the days before
+// one. Readings of the boundary are only used from times of the user's consent. The account is
+// empty if no asset sends steady readings.
+func readSiteAccount(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -40,34 +40,34 @@ func readAccount(
 		return nil, err
 	}
 
-	a.net, a.read = boundaryOf(by, a.meters(), consent[site])
+	a.net, a.boundaryReadings = boundaryOf(by, a.meters(), consent[site])
 
 	err = a.addDevices(ctx, tx, by)
 
 	return a, err
 }
 
-// siteAccount is what the past energy at a site's boundary is made of.
+// siteAccount has the past energy at a site's boundary, and of the devices behind it.
 type siteAccount struct {
-	before  flex.Day
-	assets  []pastAsset
-	steered map[flex.AssetID]bool // the assets that are planned
-	net     forecast.Series       // at the boundary
-	read    store.PlanRead        // which readings of the boundary were used
-	devices []siteDevice
-	// what batteries take is reported by another asset, such as a roof's inverter
+	before           flex.Day
+	assets           []pastAsset
+	planned          map[flex.AssetID]bool // the assets that flexd plans
+	net              forecast.Series       // at the boundary
+	boundaryReadings store.PlanRead        // the readings of the boundary that were used
+	devices          []siteDevice
+	// another asset, such as a solar inverter, reports the energy of batteries
 	hybrid bool
 }
 
-// pastAsset is an asset of a site, or one that was until it was taken away.
+// pastAsset is an asset of a site, or one that was removed.
 type pastAsset struct {
-	id    flex.AssetID
-	typ   flex.AssetType
-	until time.Time // zero: it is still there
-	meter bool      // it has sent steady readings
+	id        flex.AssetID
+	typ       flex.AssetType
+	removedAt time.Time // zero if it was not removed
+	metered   bool      // it has sent steady readings
 }
 
-// days are the days that are looked at, newest first.
+// days returns the days of the account, the newest first.
 func (a *siteAccount) days() []flex.Day {
 	days := make([]flex.Day, forecast.Days)
 	for k := range days {
@@ -77,7 +77,7 @@ func (a *siteAccount) days() []flex.Day {
 	return days
 }
 
-// span is the time of those days.
+// span returns the time of these days.
 func (a *siteAccount) span() flex.Span {
 	return flex.Span{
 		From: a.before.Add(-forecast.Days).Start(),
@@ -86,8 +86,7 @@ func (a *siteAccount) span() flex.Span {
 }
 
 // readAssets finds the assets that may have readings: those of the site in its order, then
-// those that were taken away. It finds none where no asset that is still there sent steady
-// readings.
+// those that were removed. It finds none if no present asset sends steady readings.
 func (a *siteAccount) readAssets(
 	ctx context.Context,
 	tx *store.Tx,
@@ -103,44 +102,44 @@ func (a *siteAccount) readAssets(
 		return err
 	}
 
-	a.steered, err = tx.Steered(ctx, site)
+	a.planned, err = tx.Steered(ctx, site)
 	if err != nil {
 		return fmt.Errorf("read what of the site is planned: %w", err)
 	}
 
 	for i := range assets {
 		own := pastAsset{
-			id:    assets[i].ID,
-			typ:   assets[i].Type,
-			meter: steady[assets[i].ID],
+			id:      assets[i].ID,
+			typ:     assets[i].Type,
+			metered: steady[assets[i].ID],
 		}
-		if own.meter || own.typ.Charges() || a.steered[own.id] {
+		if own.metered || own.typ.Charges() || a.planned[own.id] {
 			a.assets = append(a.assets, own)
 		}
 	}
 
-	gone, err := tx.FormerAssets(ctx, site, a.before.Add(-forecast.Days).Start())
+	former, err := tx.FormerAssets(ctx, site, a.before.Add(-forecast.Days).Start())
 	if err != nil {
 		return fmt.Errorf("read which assets the site had: %w", err)
 	}
 
-	for _, g := range gone {
+	for _, g := range former {
 		a.assets = append(a.assets, pastAsset{
-			id:    g.ID,
-			typ:   g.Type,
-			until: g.GoneAt,
-			meter: true,
+			id:        g.ID,
+			typ:       g.Type,
+			removedAt: g.GoneAt,
+			metered:   true,
 		})
 	}
 
 	return nil
 }
 
-// meters are the assets that may have reported what passed the boundary.
+// meters returns the assets that may have reported the energy at the boundary.
 func (a *siteAccount) meters() []flex.AssetID {
 	var ids []flex.AssetID
 	for _, own := range a.assets {
-		if own.meter {
+		if own.metered {
 			ids = append(ids, own.id)
 		}
 	}
@@ -148,7 +147,7 @@ func (a *siteAccount) meters() []flex.AssetID {
 	return ids
 }
 
-// readings are those of each asset.
+// readings returns the readings of each asset.
 func (a *siteAccount) readings(
 	ctx context.Context,
 	tx *store.Tx,
@@ -181,7 +180,7 @@ func (a *siteAccount) readings(
 	return by, nil
 }
 
-// addDevices works out what each device took or gave.
+// addDevices computes the energy of each device.
 func (a *siteAccount) addDevices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -197,28 +196,28 @@ func (a *siteAccount) addDevices(
 			if err := a.addCharger(ctx, tx, own, rs); err != nil {
 				return err
 			}
-		} else if took := energies(rs, flex.BatteryInverterPower); len(took) > 0 {
-			a.addBattery(own, took)
+		} else if metered := energies(rs, flex.BatteryInverterPower); len(metered) > 0 {
+			a.addBattery(own, metered)
 		}
 
-		if gave := energies(rs, flex.SolarPower); len(gave) > 0 {
+		if generated := energies(rs, flex.SolarPower); len(generated) > 0 {
 			a.add(
 				own,
 				roofDevice,
-				gave,
+				generated,
 			)
 		}
 
-		if err := a.addSent(ctx, tx, own, rs); err != nil {
+		if err := a.addPlannedEnergy(ctx, tx, own, rs); err != nil {
 			return err
 		}
 
-		heats := own.typ.Heats() && (a.steered[own.id] || !own.until.IsZero())
-		if took := energies(rs, flex.HeatPower); heats && len(took) > 0 {
+		heats := own.typ.Heats() && (a.planned[own.id] || !own.removedAt.IsZero())
+		if metered := energies(rs, flex.HeatPower); heats && len(metered) > 0 {
 			a.add(
 				own,
 				heaterDevice,
-				took,
+				metered,
 			)
 		}
 	}
@@ -226,22 +225,22 @@ func (a *siteAccount) addDevices(
 	return nil
 }
 
-// findHybrid notes whether an asset other than a battery reports what batteries take.
+// findHybrid sets whether an asset other than a battery reports the energy of batteries.
 func (a *siteAccount) findHybrid(by map[flex.AssetID][]flex.Reading) {
 	a.hybrid = slices.ContainsFunc(a.assets, func(own pastAsset) bool {
 		other := own.typ != flex.Battery && !own.typ.Charges()
-		return other && own.until.IsZero() && reports(by[own.id], flex.BatteryInverterPower)
+		return other && own.removedAt.IsZero() && reports(by[own.id], flex.BatteryInverterPower)
 	})
 }
 
-// addCharger adds what a charger took, and when something was plugged in at it.
+// addCharger adds the energy of a charger, and when something was plugged in.
 func (a *siteAccount) addCharger(
 	ctx context.Context,
 	tx *store.Tx,
 	own *pastAsset,
 	rs []flex.Reading,
 ) error {
-	plugged, err := tx.SessionSpans(
+	pluggedIn, err := tx.SessionSpans(
 		ctx,
 		[]flex.AssetID{own.id},
 		a.span(),
@@ -251,57 +250,57 @@ func (a *siteAccount) addCharger(
 	}
 
 	d := a.add(own, chargerDevice, seriesOf(settle.HalfHours(settle.Asset, rs)))
-	d.plugged = plugged[own.id]
+	d.pluggedIn = pluggedIn[own.id]
 
 	return nil
 }
 
-// addBattery adds what a battery took. What an unplanned battery charged counts as the home's
-// own use: no plan makes room for it.
-func (a *siteAccount) addBattery(own *pastAsset, took forecast.Series) {
-	planned := a.steered[own.id] || !own.until.IsZero()
-	if own.typ != flex.Battery { // another asset reports it
+// addBattery adds the energy of a battery. What an unplanned battery charged counts as the
+// home's own load, as no plan reserves power for it.
+func (a *siteAccount) addBattery(own *pastAsset, energies forecast.Series) {
+	planned := a.planned[own.id] || !own.removedAt.IsZero()
+	if own.typ != flex.Battery { // reported by another asset
 		planned = a.plansBattery()
 	}
 
-	for p, e := range took {
+	for p, e := range energies {
 		if !planned {
-			took[p] = min(0, e)
+			energies[p] = min(0, e)
 		}
 	}
 
 	a.add(
 		own,
 		batteryDevice,
-		took,
+		energies,
 	)
 }
 
 // plansBattery reports whether a battery of the site is planned.
 func (a *siteAccount) plansBattery() bool {
 	return slices.ContainsFunc(a.assets, func(own pastAsset) bool {
-		return own.typ == flex.Battery && a.steered[own.id]
+		return own.typ == flex.Battery && a.planned[own.id]
 	})
 }
 
 func (a *siteAccount) add(
 	own *pastAsset,
 	kind deviceKind,
-	took forecast.Series,
+	energies forecast.Series,
 ) *siteDevice {
 	d := siteDevice{
-		kind:  kind,
-		took:  took,
-		until: own.until,
-		lit:   map[time.Duration]bool{},
+		kind:        kind,
+		energies:    energies,
+		removedAt:   own.removedAt,
+		generatesAt: map[time.Duration]bool{},
 	}
 
-	for p, e := range took {
+	for p, e := range energies {
 		if at := p.Start(); d.from.IsZero() || at.Before(d.from) {
 			d.from = at
 		}
 		if e > 0 {
-			d.lit[timeOfDay(p)] = true
+			d.generatesAt[timeOfDay(p)] = true
 		}
 	}
 
@@ -312,35 +311,36 @@ func (a *siteAccount) add(
 	return &a.devices[len(a.devices)-1]
 }
 
-// timeOfDay is when in the day a half-hour begins, by the sun.
+// timeOfDay returns when a half-hour begins in the UTC day, which follows the sun.
 func timeOfDay(p flex.Period) time.Duration {
 	at := p.Start().UTC()
 	return at.Sub(at.Truncate(24 * time.Hour))
 }
 
-// drawn is what the home drew without some kinds of devices: what passed the boundary less
-// what they took. A half-hour is left out if one of them is not known in it, or if the home
-// has batteries and none of them reports anything.
-func (a *siteAccount) drawn(kinds ...deviceKind) forecast.Series {
+// loadWithout returns the energy at the boundary less that of some kinds of devices. A
+// half-hour is left out if one of these is not known in it, or if the home has batteries of
+// which none reports anything.
+func (a *siteAccount) loadWithout(kinds ...deviceKind) forecast.Series {
 	load := forecast.Series{}
 	for p, e := range a.net {
-		took, known := a.taken(p, kinds)
-		if known && a.batteryHeard(p) {
-			load[p] = max(0, e-took)
+		energy, known := a.energyOf(p, kinds)
+		if known && a.batteryKnown(p) {
+			load[p] = max(0, e-energy)
 		}
 	}
 
 	return load
 }
 
-// load is what the home drew: the boundary meter's import, less what its batteries and cars
-// took, plus what the roof gave; its heaters are included.
+// load returns what the home drew: the energy at the boundary, less that of batteries and
+// chargers, plus solar generation. Heaters are included.
 func (a *siteAccount) load() forecast.Series {
-	return a.drawn(chargerDevice, batteryDevice, roofDevice)
+	return a.loadWithout(chargerDevice, batteryDevice, roofDevice)
 }
 
-// taken is what all devices of some kinds took in a half-hour, and whether that is known.
-func (a *siteAccount) taken(
+// energyOf returns the energy of all devices of some kinds in a half-hour, and whether that is
+// known.
+func (a *siteAccount) energyOf(
 	p flex.Period,
 	kinds []deviceKind,
 ) (flex.WattHours, bool) {
@@ -351,32 +351,32 @@ func (a *siteAccount) taken(
 			continue
 		}
 
-		took, known := d.energyIn(p)
+		energy, known := d.energyIn(p)
 		if !known {
 			return 0, false
 		}
 		if d.kind == roofDevice {
-			took = -took
+			energy = -energy
 		}
 
-		sum += took
+		sum += energy
 	}
 
 	return sum, true
 }
 
-// batteryHeard reports whether any battery reports a half-hour, or the home then has no
+// batteryKnown reports whether any battery reports a half-hour, or the home then has no
 // battery that ever reported.
-func (a *siteAccount) batteryHeard(p flex.Period) bool {
+func (a *siteAccount) batteryKnown(p flex.Period) bool {
 	found := false
 	for i := range a.devices {
 		d := &a.devices[i]
-		if d.kind != batteryDevice || d.goneAt(p) {
+		if d.kind != batteryDevice || d.removedBefore(p) {
 			continue
 		}
 
 		found = true
-		if _, heard := d.took[p]; heard {
+		if _, heard := d.energies[p]; heard {
 			return true
 		}
 	}
@@ -384,20 +384,20 @@ func (a *siteAccount) batteryHeard(p flex.Period) bool {
 	return !found
 }
 
-// addSent is for a planned heater or battery that reports nothing: it adds what the device was
-// sent to take. What such a battery was to discharge is not counted: a forecast made from it
-// would grow by itself.
-func (a *siteAccount) addSent(
+// addPlannedEnergy adds the planned energy of a heater or battery that is planned and reports
+// nothing. Planned discharge is not counted: it was planned from such a forecast itself, and
+// would make the next one grow.
+func (a *siteAccount) addPlannedEnergy(
 	ctx context.Context,
 	tx *store.Tx,
 	own *pastAsset,
 	rs []flex.Reading,
 ) error {
-	if !a.steered[own.id] {
+	if !a.planned[own.id] {
 		return nil
 	}
 
-	took, guessed := forecast.Series{}, map[flex.Period]bool{}
+	energies, estimated := forecast.Series{}, map[flex.Period]bool{}
 	span := a.span()
 	silent := !a.hybrid && !reports(rs, flex.BatteryInverterPower)
 	if own.typ == flex.Battery && silent {
@@ -411,8 +411,8 @@ func (a *siteAccount) addSent(
 		}
 
 		for p, w := range powers {
-			took[p] = flex.WattHours(max(0, w) / 2)
-			guessed[p] = w > 0
+			energies[p] = flex.WattHours(max(0, w) / 2)
+			estimated[p] = w > 0
 		}
 	}
 
@@ -427,70 +427,72 @@ func (a *siteAccount) addSent(
 		}
 
 		for p, h := range halves {
-			took[p] = h.Expected
-			guessed[p] = h.Most > 0
+			energies[p] = h.Expected
+			estimated[p] = h.Most > 0
 		}
 	}
 
-	if len(took) > 0 {
-		a.add(own, sentDevice, took).guessed = guessed
+	if len(energies) > 0 {
+		a.add(own, plannedDevice, energies).estimated = estimated
 	}
 
 	return nil
 }
 
-// reports is true if any of an asset's readings has a label.
+// reports reports whether any of some readings has a label.
 func reports(rs []flex.Reading, label flex.Label) bool {
 	return slices.ContainsFunc(rs, func(r flex.Reading) bool {
 		return r.Label == label
 	})
 }
 
-// guessed reports whether what a device took in a half-hour is known only by what it was sent.
-func (a *siteAccount) guessed(p flex.Period) bool {
+// isEstimated reports whether the energy of any device in a half-hour is only known from its
+// plan.
+func (a *siteAccount) isEstimated(p flex.Period) bool {
 	return slices.ContainsFunc(a.devices, func(d siteDevice) bool {
-		return d.guessed[p]
+		return d.estimated[p]
 	})
 }
 
-// roof is what all roofs gave, in the half-hours of which each is known. There is none where
-// all were taken away: they give nothing more.
+// roof returns the generation of all solar panels, in the half-hours in which all of it is
+// known. It is empty if all panels were removed.
 func (a *siteAccount) roof() forecast.Series {
 	return a.roofOf(func(*siteDevice) bool { return true })
 }
 
-// roofAhead is what the roofs gave by which it is guessed at an instant what the site's roofs
-// will give.
+// roofAhead returns the past generation from which that of the panels at an instant is
+// forecast.
 func (a *siteAccount) roofAhead(at time.Time) forecast.Series {
-	return a.roofOf(func(d *siteDevice) bool { return a.goesOn(d, at) })
+	return a.roofOf(func(d *siteDevice) bool { return a.stillGenerates(d, at) })
 }
 
-// goesOn reports whether a roof was there at an instant, or another one came in its place, as
-// where an inverter was replaced: one that is still there and began to report about when the
-// other one ended. A roof that was taken away from beside others gives nothing more.
-func (a *siteAccount) goesOn(
+// stillGenerates reports whether solar panels still generate at an instant: they were not
+// removed, or their inverter was replaced by another one. That is one which is present and
+// began to report about when the old one ended. Panels that were removed while others stayed
+// generate nothing more.
+func (a *siteAccount) stillGenerates(
 	roof *siteDevice,
 	at time.Time,
 ) bool {
-	if roof.until.IsZero() || roof.until.After(at) {
+	if roof.removedAt.IsZero() || roof.removedAt.After(at) {
 		return true
 	}
 
 	var ended time.Time
-	for p := range roof.took {
+	for p := range roof.energies {
 		ended = flex.Later(ended, p.End())
 	}
 
 	return slices.ContainsFunc(a.devices, func(d siteDevice) bool {
-		there := d.kind == roofDevice && d.until.IsZero()
+		there := d.kind == roofDevice && d.removedAt.IsZero()
 		return there && d.from.After(roof.from) && d.from.After(ended.Add(-24*time.Hour))
 	})
 }
 
-// roofOf is roof of the roofs that count.
+// roofOf is roof for those panels that count.
 func (a *siteAccount) roofOf(counts func(*siteDevice) bool) forecast.Series {
 	sum := forecast.Series{}
-	there := func(d siteDevice) bool { return d.kind == roofDevice && d.until.IsZero() }
+	there := func(d siteDevice) bool { return d.kind == roofDevice && d.removedAt.IsZero() }
 	if !slices.ContainsFunc(a.devices, there) {
 		return sum
 	}
@@ -500,7 +502,7 @@ func (a *siteAccount) roofOf(counts func(*siteDevice) bool) forecast.Series {
 		d := &a.devices[i]
 		if d.kind == roofDevice && counts(d) {
 			roofs = append(roofs, d)
-			addTo(sum, d.took)
+			addTo(sum, d.energies)
 		}
 	}
 
@@ -515,7 +517,7 @@ func (a *siteAccount) roofOf(counts func(*siteDevice) bool) forecast.Series {
 	return sum
 }
 
-// deviceKind is what a device is.
+// deviceKind is the kind of a device.
 type deviceKind int
 
 const (
@@ -523,36 +525,39 @@ const (
 	batteryDevice
 	roofDevice
 	heaterDevice
-	sentDevice // one that reports nothing, of which it is known what it was sent
+	plannedDevice // it reports nothing: its energy is known from its plans
 )
 
-// siteDevice is what took or gave energy behind a site's boundary that is not the home's own.
+// siteDevice is a device behind a site's boundary whose energy is not the home's own load.
 type siteDevice struct {
-	kind    deviceKind
-	took    forecast.Series // what it took, below zero where it gave; of a roof what it gave
-	from    time.Time       // start of the first known half-hour
-	until   time.Time       // zero: it is still there
-	plugged []flex.Span     // of a charger: when a car was there; the end of one that still is is zero
-	// of a roof, at which times of the day it ever gave something
-	lit map[time.Duration]bool
+	kind      deviceKind
+	energies  forecast.Series // what it drew, negative for discharge; of solar panels, what they generated
+	from      time.Time       // start of the first known half-hour
+	removedAt time.Time       // zero if it was not removed
+	pluggedIn []flex.Span     // of a charger: when a car was plugged in; a zero end if it still is
+	// of solar panels: the times of day at which they ever generated something
+	generatesAt map[time.Duration]bool
 	// it was metered for HeatRead or more
 	longMetered bool
-	// half-hours whose energy is known only by what it was sent to take
-	guessed map[flex.Period]bool
+	// half-hours whose energy is only known from its plan
+	estimated map[flex.Period]bool
 }
 
-// energyIn is what the device took in a half-hour, and whether that is known.
+// energyIn returns the energy of the device in a half-hour, and whether it is known. Where
+// nothing was reported:
 //
-//   - A charger took nothing where nothing was plugged in.
-//   - A battery is not there before its first reading.
-//   - A roof gave nothing at a time of the day at which it never did: inverters sleep by night.
-//   - A heater that was metered for HeatRead is taken to have drawn before, too, an unknown amount; so is a device that was sent plans for so long.
+//   - A charger drew nothing if nothing was plugged in.
+//   - A battery did not exist before its first reading.
+//   - Solar panels generated nothing at a time of day at which they never did: inverters are
+//     off at night.
+//   - A heater that was metered for HeatRead drew an unknown energy before that too; so did a
+//     device that was sent plans for so long.
 func (d *siteDevice) energyIn(p flex.Period) (flex.WattHours, bool) {
-	if e, known := d.took[p]; known {
+	if e, known := d.energies[p]; known {
 		return e, true
 	}
 
-	if d.goneAt(p) {
+	if d.removedBefore(p) {
 		return 0, true
 	}
 
@@ -560,19 +565,19 @@ func (d *siteDevice) energyIn(p flex.Period) (flex.WattHours, bool) {
 
 	switch d.kind {
 	case chargerDevice:
-		return 0, !pluggedInAt(d.plugged, p)
+		return 0, !pluggedInAt(d.pluggedIn, p)
 	case batteryDevice:
 		return 0, before
 	case roofDevice:
-		return 0, before || !d.lit[timeOfDay(p)]
+		return 0, before || !d.generatesAt[timeOfDay(p)]
 	}
 
 	return 0, before && !d.longMetered
 }
 
-// goneAt reports whether the device had been taken away before a half-hour.
-func (d *siteDevice) goneAt(p flex.Period) bool {
-	return !d.until.IsZero() && !p.Start().Before(d.until)
+// removedBefore reports whether the device had been removed before a half-hour.
+func (d *siteDevice) removedBefore(p flex.Period) bool {
+	return !d.removedAt.IsZero() && !p.Start().Before(d.removedAt)
 }
 
 // pluggedInAt reports whether a car was plugged in at any time of a half-hour.
@@ -586,12 +591,12 @@ func pluggedInAt(plugged []flex.Span, p flex.Period) bool {
 	})
 }
 
-// energies are the half-hours that a device's readings of a power give in full.
+// energies returns the half-hours that readings of a power cover in full.
 func energies(rs []flex.Reading, power flex.Label) forecast.Series {
 	var own []flex.Reading
 	for _, r := range rs {
 		if r.Label == power {
-			// powers make energies alike, whatever they are of
+			// settle converts every power to energy in the same way
 			r.Label = flex.BoundaryImportPower
 			own = append(own, r)
 		}
@@ -600,7 +605,7 @@ func energies(rs []flex.Reading, power flex.Label) forecast.Series {
 	return seriesOf(settle.HalfHours(settle.Boundary, own))
 }
 
-// seriesOf are the half-hours that are known of some days.
+// seriesOf returns the known half-hours of some days.
 func seriesOf(days []settle.MeteredDay) forecast.Series {
 	s := forecast.Series{}
 	for _, day := range days {

@@ -10,36 +10,36 @@ import (
 	"flexd/internal/store"
 )
 
-// boundaryAccount is what an asset reported of the boundary.
-type boundaryAccount struct {
+// boundarySeries is the energy at the boundary as one asset reported it.
+type boundarySeries struct {
 	id  flex.AssetID
 	net forecast.Series
 }
 
-// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset
-// reports it: the fullest account, and in half-hours that this lacks the next fullest, as
-// where a meter was replaced.
+// boundaryOf returns the energy at the boundary. There is one meter, but several assets may
+// report it, for example where one was replaced: the series with the most half-hours is used,
+// and the others fill its gaps.
 func boundaryOf(
 	by map[flex.AssetID][]flex.Reading,
 	assets []flex.AssetID,
 	consent []flex.Span,
 ) (forecast.Series, store.PlanRead) {
-	var accounts []boundaryAccount
+	var accounts []boundarySeries
 	for _, id := range assets {
-		accounts = append(accounts, boundaryAccount{
+		accounts = append(accounts, boundarySeries{
 			id:  id,
 			net: seriesOf(settle.ConsentedHalfHours(by[id], consent)),
 		})
 	}
 
-	slices.SortStableFunc(accounts, func(a, b boundaryAccount) int {
+	slices.SortStableFunc(accounts, func(a, b boundarySeries) int {
 		return len(b.net) - len(a.net)
 	})
 
 	net := forecast.Series{}
 	var read store.PlanRead
 	for _, a := range accounts {
-		more := lacking(net, a.net)
+		more := missingFrom(net, a.net)
 		if len(more) == 0 {
 			continue
 		}
@@ -61,8 +61,8 @@ func boundaryOf(
 	return net, read
 }
 
-// lacking are the half-hours of a series that another one has not.
-func lacking(has, of forecast.Series) forecast.Series {
+// missingFrom returns the half-hours of a series that another one does not have.
+func missingFrom(has, of forecast.Series) forecast.Series {
 	more := forecast.Series{}
 	for p, e := range of {
 		if _, known := has[p]; !known {

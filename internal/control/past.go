@@ -11,32 +11,32 @@ import (
 	"flexd/internal/tariff"
 )
 
-// Limits of what is read of an asset's past.
+// Limits of what is read about an asset's past: days, events and pushes.
 const (
 	PastDaysMax = 62
 	pastEvents  = 2000
 	pastPushes  = 2000
 )
 
-// PastQuery asks for what happened to an asset, and why.
+// PastQuery is a query for what happened to an asset, and why.
 type PastQuery struct {
-	Org   flex.OrgID // whose asset it must be; zero for whosever it is
+	Org   flex.OrgID // the organisation of the asset; zero for any
 	Asset flex.AssetID
 
-	// Show is the time that is asked for: day, week, month or dates; anything else is the last
-	// session's.
+	// Show is the requested time: day, week, month or dates; anything else is that of the last
+	// session.
 	Show     string
 	From, To flex.Day // first and last day, if Show is dates
 
-	// whether to read the prices that each schedule of the last session was made on
+	// whether to read the prices that each schedule of the last session was made with
 	Curves bool
 	// whether a schedule of the last session is to be explained
 	Explain bool
 	// the schedule to explain; the newest if none has this id
 	Chosen flex.EventID
 
-	Suppose *Question        // of an asset that charges; nil asks nothing
-	Battery *BatteryQuestion // of a battery; nil asks nothing
+	Suppose *Question        // a what-if question about an asset that charges; nil for none
+	Battery *BatteryQuestion // a what-if question about a battery; nil for none
 }
 
 // Past is what is known of an asset in a span of time, read at one instant.
@@ -46,7 +46,7 @@ type Past struct {
 	Asset    flex.Asset
 	Site     flex.Site
 	Charging store.PlanningState
-	Accepted int64 // the newest generation that the client has taken
+	Accepted int64 // the newest generation that the client has accepted
 
 	Span      flex.Span
 	Sessions  []store.Session
@@ -54,50 +54,50 @@ type Past struct {
 	Events    []PastEvent
 	Callbacks []flex.Callback
 	Prices    []flex.PricedPeriod // as they are known now
-	// prices as they were known, by the Curve of a schedule; nil where not asked for
+	// prices as they were known, by the Curve of a schedule; nil if not requested
 	Curves map[string][]flex.PricedPeriod
-	// by the tariff as it is now; nil if none is known
+	// by the present tariff; nil if none is known
 	OffPeak  []flex.Span
-	Readings []flex.Reading // of what it drew, and of its level
+	Readings []flex.Reading // of its power or energy, and of its level
 
 	Chosen int // index in Generations of the schedule that Why explains
-	// nil without any schedule, and where it was not asked for
+	// nil without any schedule, and if it was not requested
 	Why *Explanation
-	// of the span, of an asset that charges, the first first; only where Explain was asked for
+	// the past deadlines in the span of an asset that charges, in order; only with Explain
 	Deadlines []Deadline
 
-	Rate    *AssetRate  // of an asset that charges, where it was asked for
+	Rate    *AssetRate  // of an asset that charges, with Explain
 	Compare *Comparison // the answer to Suppose
 
 	Battery     *BatteryWhy // the plan of a battery
 	BatteryAs   *BatteryWhy // the answer to the question of a battery
 	BatteryNote string      // why there is no plan of a battery
-	Tank        string      // what the plan of a hot-water tank does, or why there is none
-	Known       *AssetHeat  // what was learned of a tank or a heat pump
+	Tank        string      // what the plan of a heater does, or why there is none
+	Known       *AssetHeat  // the learned model of a tank or a heat pump
 
 	// of a tank or a heat pump: its power by plan, the plan's number, and when it was made
 	Heat     []Draw
 	HeatPlan int64
 	HeatMade time.Time
 
-	Dispatches []PastDispatch // what a battery was asked for in the span
-	Sent       []PastPush     // in the span, to what nobody plugs in
+	Dispatches []PastDispatch // the dispatches of a battery in the span
+	Sent       []PastPush     // the pushes in the span to an asset that is not plugged in
 	Level      Level
-	Freed      bool // control ended while a car was plugged in, and nothing says that it has left
+	Freed      bool // control ended while a car was plugged in, and no plug-out was reported
 }
 
-// PastEvent is what a client sent of an asset, and when.
+// PastEvent is an event that a client sent about an asset.
 type PastEvent struct{ store.PastEvent }
 
-// PastDispatch is what a dispatch asked a battery for.
+// PastDispatch is a dispatch of a battery.
 type PastDispatch struct {
 	IssuedAt time.Time
 	flex.Span
 	Power       flex.Watts // positive draws from the grid
-	NotFollowed bool       // it was refused, or reported as one that is not followed, or did not reach the client
+	NotFollowed bool       // it was refused, reported as not followed, or did not reach the client
 }
 
-// PastPush is a push to an asset that nobody plugs in, and what became of it.
+// PastPush is a push to an asset that is not plugged in, with its result.
 type PastPush struct {
 	ID         flex.EventID
 	OfDispatch bool  // else of a schedule
@@ -106,13 +106,14 @@ type PastPush struct {
 	At         time.Time // of the latest attempt, or when it was queued
 }
 
-// PastSchedule is a schedule with what became of its push.
+// PastSchedule is a schedule with the result of its push.
 type PastSchedule struct {
 	store.Schedule
 	Push *store.Delivery // nil if none is known
 }
 
-// Past reads what is asked for of an asset, whosever it is, in one transaction.
+// Past reads what is requested about an asset in one transaction. With a zero Org it may be
+// any organisation's.
 func (s *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
 	var p *Past
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
@@ -140,8 +141,8 @@ func (s *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
 	return p, err
 }
 
-// Between asks for the days from one to another in London, or for a day alone if the other is
-// nil.
+// Between requests the days from one to another in London, or one day if the other is nil. It
+// returns Malformed for days in the wrong order or too many.
 func (q *PastQuery) Between(from, to *flex.Day) error {
 	if from == nil && to == nil {
 		return nil
@@ -163,8 +164,8 @@ func (q *PastQuery) Between(from, to *flex.Day) error {
 	return nil
 }
 
-// span is the time that is asked for. The last session's is wide enough to see what came
-// before and after.
+// span is the requested time. That of the last session is widened to show what came before and
+// after.
 func (q *PastQuery) span(now time.Time, c *store.PlanningState) flex.Span {
 	today := flex.DayAt(now)
 	switch q.Show {
@@ -209,11 +210,11 @@ func (q *PastQuery) span(now time.Time, c *store.PlanningState) flex.Span {
 		)
 	}
 
-	return around(s.PluggedInAt, end)
+	return widened(s.PluggedInAt, end)
 }
 
-// around is a time, widened to see what came before and after.
-func around(from, to time.Time) flex.Span {
+// widened widens a time to show what came before and after.
+func widened(from, to time.Time) flex.Span {
 	first, last := flex.PeriodAt(from.Add(-time.Hour)), flex.PeriodAt(to.Add(90*time.Minute))
 	if last.Sub(first) > PastDaysMax*48 {
 		first = last.Add(-PastDaysMax * 48)
@@ -222,7 +223,7 @@ func around(from, to time.Time) flex.Span {
 	return flex.Span{From: first.Start(), To: last.Start()}
 }
 
-// readAsset reads the asset as it is now.
+// readAsset reads the present state of the asset.
 func (p *Past) readAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -254,7 +255,7 @@ func (p *Past) readAsset(
 		return err
 	}
 
-	p.Freed, err = freedInSession(ctx, tx, id, p.Charging.Session)
+	p.Freed, err = endedByControl(ctx, tx, id, p.Charging.Session)
 
 	return err
 }
@@ -297,7 +298,7 @@ func (p *Past) readSpan(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// readSchedules reads the schedules of the span, their pushes, and what was reported of them.
+// readSchedules reads the schedules of the span, their pushes, and the reports about them.
 func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 	schedules, err := tx.SchedulesWithin(ctx, p.Asset.ID, p.Span)
 	if err != nil {
@@ -332,7 +333,7 @@ func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// readCurves reads the prices that the schedules of the last session were made on.
+// readCurves reads the prices that the schedules of the last session were made with.
 func (p *Past) readCurves(ctx context.Context, tx *store.Tx) error {
 	p.Curves = map[string][]flex.PricedPeriod{}
 	for _, s := range p.Generations() {
@@ -366,7 +367,7 @@ func (p *Past) offPeak() []flex.Span {
 	return w.Spans(p.Span)
 }
 
-// explain answers why, and what would be if something were otherwise.
+// explain adds the requested explanations, and the answers to what-if questions.
 func (s *Service) explain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -404,7 +405,8 @@ func (s *Service) explain(
 	return nil
 }
 
-// explainCar says with what power the asset is planned, and answers the question of a car.
+// explainCar adds the expected levels of a car, the power that it is planned with, its past
+// deadlines, and the answer to a what-if question.
 func (s *Service) explainCar(
 	ctx context.Context,
 	tx *store.Tx,
@@ -447,21 +449,21 @@ func (s *Service) explainCar(
 	return err
 }
 
-// explainBattery explains a battery's plan. Where there is none the note says why.
+// explainBattery explains a battery's plan. If there is none, BatteryNote has the reason.
 func (s *Service) explainBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Past,
 	q *BatteryQuestion,
 ) error {
-	is, would, err := s.whyBattery(ctx, tx, p.Asset.ID, q)
+	current, supposed, err := s.whyBattery(ctx, tx, p.Asset.ID, q)
 	switch flex.KindOf(err) {
 	case flex.Forbidden, flex.NotFound:
 		p.BatteryNote = err.Error()
 		return nil
 	}
 
-	p.Battery, p.BatteryAs = &is, would
+	p.Battery, p.BatteryAs = &current, supposed
 
 	return err
 }
@@ -490,12 +492,12 @@ func (p *Past) Planned() []Draw {
 	return p.drawsInForce((*PastSchedule).Draws)
 }
 
-// Moves is Planned with what the schedules had a car give, below zero.
+// Moves is Planned with the discharge of the schedules, as negative power.
 func (p *Past) Moves() []Draw {
 	return p.drawsInForce((*PastSchedule).Moves)
 }
 
-// drawsInForce joins what each schedule was to do while it was in force.
+// drawsInForce returns what each schedule planned while it was in force.
 func (p *Past) drawsInForce(of func(s *PastSchedule, within flex.Span) []Draw) []Draw {
 	ends := map[flex.SessionID]time.Time{}
 	for _, s := range p.Sessions {
@@ -529,8 +531,8 @@ func (s *PastSchedule) Draws(within flex.Span) []Draw {
 	return DrawsOf(s.Charging(), s.From.Power, within)
 }
 
-// Moves is Draws with what the schedule has a car give, below zero: it charges nothing
-// meanwhile.
+// Moves is Draws with the discharge of the schedule, as negative power. A car does not charge
+// while it discharges.
 func (s *PastSchedule) Moves(within flex.Span) []Draw {
 	var moves []Draw
 	for _, d := range s.Draws(within) {
@@ -556,7 +558,7 @@ func (s *PastSchedule) Moves(within flex.Span) []Draw {
 	return moves
 }
 
-// DrawsOf returns what steps allow within a span to an asset of a power.
+// DrawsOf returns the power that steps allow within a span, at most that of the asset.
 func DrawsOf(
 	steps []flex.Step,
 	power flex.Watts,

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// deadlinesMax is how many deadlines of a span are explained, the newest of them.
+	// deadlinesMax is how many deadlines of a span are explained at most: the newest.
 	deadlinesMax = 100
-	// shortNamed is the energy from which a reason why some is missing is named: less is
+	// minNamedShortfall is the least energy for which a reason is named: less is due to
 	// rounding.
-	shortNamed flex.WattHours = 50
+	minNamedShortfall flex.WattHours = 50
 )
 
-// ShortCause is why energy is missing, as a word.
+// ShortCause is the cause of missing energy.
 type ShortCause string
 
 // The causes.
@@ -40,8 +40,8 @@ type ShortReason struct {
 	Text   string // follows the energy in a sentence
 }
 
-// Deadline is what was asked for by a time that has passed, what the last schedule towards it
-// promised, and what came of it.
+// Deadline is a need whose deadline has passed, with what the last schedule for it promised,
+// and the result.
 type Deadline struct {
 	EventID      flex.EventID
 	Generation   int64
@@ -49,12 +49,12 @@ type Deadline struct {
 	PluggedOutAt time.Time // zero while the car is plugged in
 	ReadyBy      time.Time
 	Need         flex.WattHours
-	Promised     flex.WattHours // with what counted as delivered before
-	Missing      flex.WattHours // by the schedule and the plug-out; the reasons add up to it, but for rounding
+	Promised     flex.WattHours // including what counted as delivered before
+	Missing      flex.WattHours // by the schedule and the plug-out; the reasons add up to it, except for rounding
 	Reasons      []ShortReason
-	// until the deadline or the plug-out; not given unless readings cover all of that time
+	// until the deadline or the plug-out; only given if readings cover all of that time
 	Metered flex.Optional[flex.WattHours]
-	Exact   bool // the plan worked out again is the schedule
+	Exact   bool // the plan that was computed again equals the schedule
 }
 
 // EndedAt is the deadline, or the plug-out if that came first.
@@ -70,7 +70,7 @@ func deadlineEnd(readyBy, out time.Time) time.Time {
 	return readyBy
 }
 
-// Text says in a sentence what became of the need.
+// Text describes the need and the result in sentences.
 func (d *Deadline) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(
@@ -82,7 +82,7 @@ func (d *Deadline) Text() string {
 		tenths(d.Promised),
 	)
 
-	if d.Missing >= shortNamed {
+	if d.Missing >= minNamedShortfall {
 		fmt.Fprintf(&b, "; %s kWh were missing", tenths(d.Missing))
 	}
 
@@ -103,12 +103,12 @@ func (d *Deadline) Text() string {
 	return b.String() + "."
 }
 
-// tenths is an energy in kWh to a tenth.
+// tenths formats an energy in kWh with at most one decimal.
 func tenths(e flex.WattHours) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", e.KWh()), ".0")
 }
 
-// explainChosen explains the schedule of the last session that is asked for, or its newest.
+// explainChosen explains the requested schedule of the last session, or the newest.
 func (p *Past) explainChosen(
 	ctx context.Context,
 	tx *store.Tx,
@@ -173,8 +173,8 @@ func (p *Past) explainDeadlines(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// meteredTowards is what was metered towards the deadline of a schedule. It is given once each
-// half-hour is metered.
+// meteredTowards returns the energy that was metered towards the deadline of a schedule. It is
+// given only if each half-hour is metered.
 func meteredTowards(
 	ctx context.Context,
 	tx *store.Tx,
@@ -188,10 +188,8 @@ func meteredTowards(
 		return none, err
 	}
 
-	for q := flex.PeriodAt(within.From); q.Start().Before(within.To); q = q.Add(1) {
-		if _, known := metered[q]; !known {
-			return none, nil
-		}
+	if !coversAll(metered, within) {
+		return none, nil
 	}
 
 	g := progress{metered: metered}
@@ -199,8 +197,8 @@ func meteredTowards(
 	return flex.Some(g.delivered(within)), nil
 }
 
-// lastTowards reports whether a schedule is the last towards a deadline that has passed, and
-// to which a part of the span counts.
+// lastTowards reports whether a schedule is the last one for a deadline that has passed, and
+// some of the time until that deadline is in the span.
 func (p *Past) lastTowards(i int, out time.Time) bool {
 	s := &p.Schedules[i]
 	e := &s.From
@@ -227,7 +225,7 @@ func (p *Past) lastTowards(i int, out time.Time) bool {
 	return next.SessionID != s.SessionID || !next.MadeAt.Before(e.ReadyBy)
 }
 
-// deadline says what became of what a schedule was made for.
+// deadline returns the result of the need that a schedule was made for.
 func (p *Past) deadline(
 	i int,
 	session *store.Session,
@@ -248,20 +246,21 @@ func (p *Past) deadline(
 	}
 
 	begin := s.Steps[0].From
-	d.Promised = e.Delivered + drawn(s.Draws(flex.Span{From: begin, To: e.ReadyBy}))
-	d.Reasons = p.namedReasons(i, session, x.short)
+	d.Promised = e.Delivered + energyOfDraws(s.Draws(flex.Span{From: begin, To: e.ReadyBy}))
+	d.Reasons = p.splitTimeReason(i, session, x.shortReasons)
 
 	if end := d.EndedAt(); end.Before(e.ReadyBy) {
-		had := d.Promised - drawn(s.Draws(flex.Span{From: flex.Later(begin, end), To: e.ReadyBy}))
+		had := d.Promised - energyOfDraws(s.Draws(flex.Span{From: flex.Later(begin, end), To: e.ReadyBy}))
 		d.addUnplugged(min(d.Need, d.Promised) - had)
 	}
 
 	return d
 }
 
-// addUnplugged notes what the schedule was still to charge when the car was unplugged.
+// addUnplugged adds the energy that the schedule was still to charge when the car was
+// unplugged.
 func (d *Deadline) addUnplugged(missed flex.WattHours) {
-	if missed < shortNamed {
+	if missed < minNamedShortfall {
 		return
 	}
 
@@ -273,9 +272,9 @@ func (d *Deadline) addUnplugged(missed flex.WattHours) {
 	})
 }
 
-// namedReasons divides what is missing for time's sake: a car that drew less than earlier
-// schedules allowed left too much for the time that remained.
-func (p *Past) namedReasons(
+// splitTimeReason splits the energy that is missing for lack of time: the part that a car drew
+// less than earlier schedules allowed is named separately.
+func (p *Past) splitTimeReason(
 	i int,
 	session *store.Session,
 	short []ShortReason,
@@ -287,8 +286,8 @@ func (p *Past) namedReasons(
 			continue
 		}
 
-		behind := min(r.Energy, p.drewLess(i))
-		if behind >= shortNamed {
+		behind := min(r.Energy, p.drawnBelowPlan(i))
+		if behind >= minNamedShortfall {
 			reasons = append(reasons, ShortReason{
 				ShortDrawn,
 				behind,
@@ -297,7 +296,7 @@ func (p *Past) namedReasons(
 			r.Energy -= behind
 		}
 
-		if r.Energy >= shortNamed {
+		if r.Energy >= minNamedShortfall {
 			r.Text += ", plugged in at " + flex.Clock(session.PluggedInAt, flex.London, "15:04 on Monday")
 			reasons = append(reasons, r)
 		}
@@ -306,9 +305,10 @@ func (p *Past) namedReasons(
 	return reasons
 }
 
-// drewLess is how much less counted as delivered when a schedule was made than the session's
-// earlier ones allowed; zero for a car that discharges, whose balance is another.
-func (p *Past) drewLess(i int) flex.WattHours {
+// drawnBelowPlan is by how much less counted as delivered when a schedule was made than the
+// session's earlier schedules allowed. It is zero for a car that discharges, whose balance is
+// a different one.
+func (p *Past) drawnBelowPlan(i int) flex.WattHours {
 	s := &p.Schedules[i]
 	if s.From.Discharge != nil {
 		return 0
@@ -323,7 +323,7 @@ func (p *Past) drewLess(i int) flex.WattHours {
 			To:   until,
 		}
 		if !force.Empty() {
-			allowed += drawn(before.Draws(force))
+			allowed += energyOfDraws(before.Draws(force))
 		}
 
 		until = before.Steps[0].From
@@ -332,8 +332,8 @@ func (p *Past) drewLess(i int) flex.WattHours {
 	return max(0, allowed-s.From.Delivered)
 }
 
-// drawn is the energy of constant powers.
-func drawn(draws []Draw) flex.WattHours {
+// energyOfDraws returns the energy of constant powers.
+func energyOfDraws(draws []Draw) flex.WattHours {
 	kilowattHours := 0.0
 	for _, d := range draws {
 		kilowattHours += d.KW * d.Len().Hours()
@@ -342,52 +342,52 @@ func drawn(draws []Draw) flex.WattHours {
 	return flex.FromKWh(kilowattHours)
 }
 
-// sayShort divides what is missing over what it is missing for: each thing that bound the plan
-// is taken away in turn, beside those before it, and what no change brings is missing for want
-// of time.
-func (x *Explanation) sayShort(p charge.Problem) {
+// addShortReasons divides the shortfall among its causes. It removes each constraint of the
+// plan in turn, in addition to those before it, and attributes to it the energy that the plan
+// then gains. What no removal gains is missing for lack of time.
+func (x *Explanation) addShortReasons(p charge.Problem) {
 	rest := x.Plan.Shortfall
 	if rest <= 0 {
 		return
 	}
 
-	// without what the need has in it because cars start late
+	// without the part of the need that compensates for late starts
 	p.Need = max(0, x.From.Need-x.From.Delivered)
-	short := charge.Solve(p).Shortfall
-	take := func(cause ShortCause, text string) {
-		left := charge.Solve(p).Shortfall
-		brings := min(rest, max(0, short-left))
-		short = left
-		if brings < shortNamed {
+	shortfall := charge.Solve(p).Shortfall
+	attribute := func(cause ShortCause, text string) {
+		remaining := charge.Solve(p).Shortfall
+		gain := min(rest, max(0, shortfall-remaining))
+		shortfall = remaining
+		if gain < minNamedShortfall {
 			return
 		}
 
-		rest -= brings
-		x.short = append(x.short, ShortReason{cause, brings, text})
+		rest -= gain
+		x.shortReasons = append(x.shortReasons, ShortReason{cause, gain, text})
 	}
 
 	if len(p.Limits) > 0 {
 		p.Limits = nil
-		take(ShortLimits, x.limitsText())
+		attribute(ShortLimits, x.limitsText())
 	}
 
 	if !p.MayChargePeak {
 		p.MayChargePeak = true
-		take(ShortOffPeak, "as only off-peak hours were permitted")
+		attribute(ShortOffPeak, "as only off-peak hours were permitted")
 	}
 
 	if l := x.From.Learned; l != nil && l.Nominal > p.Power {
 		text := fmt.Sprintf("as it draws %s kW, not its nominal %s kW", kw(p.Power), kw(l.Nominal))
 		p.Power = l.Nominal
-		take(ShortPower, text)
+		attribute(ShortPower, text)
 	}
 
-	if rest >= shortNamed {
-		x.short = append(x.short, ShortReason{ShortTime, rest, "as the time did not suffice"})
+	if rest >= minNamedShortfall {
+		x.shortReasons = append(x.shortReasons, ShortReason{ShortTime, rest, "as the time did not suffice"})
 	}
 }
 
-// limitsText says what left too little headroom.
+// limitsText names the limit that left too little headroom.
 func (x *Explanation) limitsText() string {
 	if len(x.Caps) == 0 {
 		return "as other limits left too little headroom"

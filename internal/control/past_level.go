@@ -11,12 +11,12 @@ import (
 	"flexd/internal/store"
 )
 
-// Level is what an asset holds, or how warm it is: a battery's or a car's state of charge in
-// %, the temperature of a tank's water or of a heat pump's rooms in °C.
+// Level is the state of an asset's store: the state of charge of a battery or a car in %, or
+// the temperature of a tank's water or of a heat pump's rooms in °C.
 type Level struct {
 	Unit     string
 	Read     []LevelAt
-	Expected []LevelAt // by the plan in force, from when it was last worked out
+	Expected []LevelAt // by the plan in force, from when it was last made
 }
 
 // LevelAt is a level at an instant.
@@ -25,7 +25,7 @@ type LevelAt struct {
 	Value float64
 }
 
-// levelLabels are the readings that say what an asset holds.
+// levelLabels returns the labels of readings that give an asset's level.
 func levelLabels(t flex.AssetType) []flex.Label {
 	switch t {
 	case flex.HeatPump:
@@ -37,7 +37,7 @@ func levelLabels(t flex.AssetType) []flex.Label {
 	return []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}
 }
 
-// explainLevel says what the asset held, and is expected to hold.
+// explainLevel adds the asset's levels, as they were read and as they are expected.
 func (p *Past) explainLevel() {
 	p.Level.Unit = "%"
 	if p.Asset.Type.Heats() {
@@ -65,9 +65,9 @@ func (p *Past) explainLevel() {
 	}
 }
 
-// levelOf is the state of charge or the temperature that a reading gives. Energy is converted
-// into a part of the capacity, if that is known, and a tank's charge into a temperature within
-// its comfort band.
+// levelOf returns the level that a reading gives. Energy is converted into a percentage of the
+// capacity, if that is known, and a tank's state of charge into a temperature within its
+// comfort band.
 func levelOf(
 	r *flex.Reading,
 	a *flex.Asset,
@@ -89,7 +89,7 @@ func levelOf(
 	return value, true
 }
 
-// levels is what a battery holds by its plan, in %.
+// levels returns the expected states of charge of a battery by its plan, in %.
 func (w *BatteryWhy) levels() []LevelAt {
 	if len(w.Periods) == 0 || w.Capacity <= 0 {
 		return nil
@@ -109,8 +109,7 @@ func (w *BatteryWhy) levels() []LevelAt {
 	return levels
 }
 
-// explainTank says what the plan of a tank or a heat pump does. Where there is none it says
-// why.
+// explainTank describes the plan of a tank or a heat pump, or why there is none.
 func (p *Past) explainTank(ctx context.Context, tx *store.Tx) error {
 	t, err := tankOf(ctx, tx, p.Charging)
 	if err != nil {
@@ -118,7 +117,7 @@ func (p *Past) explainTank(ctx context.Context, tx *store.Tx) error {
 	}
 
 	p.Known = new(t.heat())
-	x, err := t.explained(ctx, tx)
+	x, err := t.explanation(ctx, tx)
 	p.Tank = x.Summary
 	if flex.KindOf(err) == flex.NotFound {
 		p.Tank = err.Error()
@@ -134,13 +133,14 @@ func (p *Past) explainTank(ctx context.Context, tx *store.Tx) error {
 
 	p.HeatMade = x.MadeAt
 	p.HeatPlan = x.Generation
-	p.Level.Expected = t.expected()
+	p.Level.Expected = t.expectedLevels()
 
 	return nil
 }
 
-// expected is how warm the plan in force keeps a tank's water or a heat pump's rooms.
-func (t *heatedTank) expected() []LevelAt {
+// expectedLevels returns the temperatures of a tank's water or a heat pump's rooms that the
+// plan in force leads to.
+func (t *heatedTank) expectedLevels() []LevelAt {
 	var levels []LevelAt
 	add := func(at time.Time, value float64) {
 		levels = append(levels, LevelAt{at, value})
@@ -172,8 +172,8 @@ func (t *heatedTank) expected() []LevelAt {
 	return levels
 }
 
-// course is what the tank holds at the end of each part of a time that held some when it
-// began, if it did what it was sent.
+// course simulates the tank from a level at an instant, if it follows its plan. It returns the
+// half-hours of the time, and the level at the end of each.
 func (t *heatedTank) course(
 	level flex.WattHours,
 	from, to time.Time,
@@ -204,14 +204,14 @@ func (t *heatedTank) course(
 	return spans, levels
 }
 
-// tankBand is a tank's comfort band in degrees.
+// tankBand returns a tank's comfort band, in degrees.
 func tankBand(a *flex.Asset) (low, high float64) {
 	return float64(a.Heat.Low.Or(TankLow)), float64(a.Heat.High.Or(TankHigh))
 }
 
-// queuedByClock says when pushes were queued, by the organisation's clock: attempts are noted
-// by the true one. Where a sandbox's clock was turned, it is not known of plans that others
-// have replaced, and they are left out.
+// queuedByClock returns when pushes were queued by the organisation's clock; attempts are
+// recorded with the true time. If a sandbox clock was changed, that is not known for plans
+// that were replaced since, and these are left out.
 func queuedByClock(
 	ctx context.Context,
 	tx *store.Tx,
@@ -237,8 +237,8 @@ func queuedByClock(
 	return queued, err
 }
 
-// readSent reads what was asked of an asset that nobody plugs in, and what became of its
-// pushes.
+// readSent reads the dispatches and pushes of an asset that is not plugged in, with their
+// results.
 func (p *Past) readSent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -278,13 +278,13 @@ func (p *Past) readSent(
 	return err
 }
 
-// Asked returns what dispatches asked the asset for at each instant, the first first: of those
-// for the same time the newest that is followed.
+// Asked returns the dispatch that applied to the asset at each time, in order: of several for
+// the same time, the newest that was followed.
 func (p *Past) Asked() []PastDispatch {
-	sent := slices.Clone(p.Dispatches)
-	slices.SortStableFunc(sent, func(a, b PastDispatch) int { return a.IssuedAt.Compare(b.IssuedAt) })
-	orders := make([]store.BatteryOrder, len(sent))
-	for i, d := range sent {
+	dispatches := slices.Clone(p.Dispatches)
+	slices.SortStableFunc(dispatches, func(a, b PastDispatch) int { return a.IssuedAt.Compare(b.IssuedAt) })
+	orders := make([]store.BatteryOrder, len(dispatches))
+	for i, d := range dispatches {
 		orders[i] = store.BatteryOrder{
 			IssuedAt:    d.IssuedAt,
 			Span:        d.Span,
@@ -296,10 +296,10 @@ func (p *Past) Asked() []PastDispatch {
 	orders = store.OrdersInForce(orders)
 	slices.SortFunc(orders, func(a, b store.BatteryOrder) int { return a.From.Compare(b.From) })
 
-	asked := make([]PastDispatch, len(orders))
+	inForce := make([]PastDispatch, len(orders))
 	for i, o := range orders {
-		asked[i] = PastDispatch{IssuedAt: o.IssuedAt, Span: o.Span, Power: o.Power}
+		inForce[i] = PastDispatch{IssuedAt: o.IssuedAt, Span: o.Span, Power: o.Power}
 	}
 
-	return asked
+	return inForce
 }

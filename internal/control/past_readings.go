@@ -8,7 +8,7 @@ import (
 	"flexd/internal/store"
 )
 
-// powerLabels are the readings of an asset that say what it drew.
+// powerLabels are the labels of readings that give what an asset drew.
 var powerLabels = []flex.Label{
 	flex.ChargerEnergy,
 	flex.BatteryInverterPower,
@@ -45,23 +45,24 @@ func (p *Past) Actual() []Draw {
 	return draws
 }
 
-// Took is what the last session's schedules allowed and what was metered of it.
+// Took compares what the last session's schedules allowed with what was metered.
 type Took struct {
 	// as far as there are readings; zero if there are none
 	Until            time.Time
 	Allowed, Metered float64 // kWh
-	// so much less was metered that something after the schedule kept it from charging
+	// so much less was metered that something other than the schedule prevented charging
 	Less bool
 }
 
-// What a car draws of what it is allowed says whether the schedule or something after it kept
-// it from charging: below the part, where the energy is enough to tell.
+// Thresholds of Less: at least minDrawnEnergy was allowed, and less than the fraction
+// minDrawnPart of it was metered.
 const (
-	tookPart   = 0.5
-	tookEnergy = 0.5 // kWh
+	minDrawnPart   = 0.5
+	minDrawnEnergy = 0.5 // kWh
 )
 
-// Took compares what the last session's schedules allowed with what was metered of it.
+// Took compares what the last session's schedules allowed with what was metered, as far as
+// there are readings.
 func (p *Past) Took() Took {
 	s := p.Charging.Session
 	within := flex.Span{From: s.PluggedInAt, To: p.Now}
@@ -72,7 +73,7 @@ func (p *Past) Took() Took {
 
 	var last time.Time
 	var t Took
-	for _, l := range p.Actual() { // the half-hour of the plug-in is the session's as a whole
+	for _, l := range p.Actual() { // the whole half-hour of the plug-in counts
 		if !l.Meet(within).Empty() {
 			last = l.To
 			t.Metered += l.KW * l.Len().Hours()
@@ -92,19 +93,18 @@ func (p *Past) Took() Took {
 		}
 	}
 
-	t.Less = t.Allowed >= tookEnergy && t.Metered < tookPart*t.Allowed
+	t.Less = t.Allowed >= minDrawnEnergy && t.Metered < minDrawnPart*t.Allowed
 
 	return t
 }
 
-// Outcome is what a session that has ended was to charge until its deadline, and what was
-// metered until then.
+// Outcome is the need of a session that has ended, and what was metered until its deadline.
 type Outcome struct {
 	Need, Metered float64 // kWh
 }
 
-// Outcome returns how the last session ended. It is known once the session has ended, and each
-// half-hour is metered.
+// Outcome returns the outcome of the last session. It is known once the session has ended and
+// each half-hour is metered.
 func (p *Past) Outcome() (o Outcome, known bool) {
 	c := &p.Charging
 	e := &c.Current.From
@@ -127,11 +127,11 @@ func (p *Past) Outcome() (o Outcome, known bool) {
 	return o, covered > 0 && covered >= within.Len()
 }
 
-// countedWithin is when energy counts towards the deadline of a schedule of a session: until
-// the plug-out, if that came first.
+// countedWithin returns the time in which energy counts towards the deadline of a schedule:
+// until the plug-out, if that came first.
 func countedWithin(e *store.PlanInputs, s *store.Session) flex.Span {
 	within := flex.Span{From: e.CountFrom, To: e.ReadyBy}
-	if !e.CountFrom.After(s.PluggedInAt) { // its half-hour is the session's as a whole
+	if !e.CountFrom.After(s.PluggedInAt) { // the whole half-hour of the plug-in counts
 		within.From = flex.PeriodAt(s.PluggedInAt).Start()
 	}
 

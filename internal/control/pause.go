@@ -242,9 +242,9 @@ func canPause(
 	for _, b := range blocks {
 		ahead += b.Meet(flex.Span{From: now, To: now.Add(aheadMost)}).Len()
 	}
-	left := flex.WattHours(int64(power) * int64(ahead/time.Second) / 3600)
+	remaining := flex.WattHours(int64(power) * int64(ahead/time.Second) / 3600)
 
-	return ahead > 0 && left >= need
+	return ahead > 0 && remaining >= need
 }
 
 // knownUntil returns when consecutive prices end; the zero time if there are none.

@@ -20,10 +20,10 @@ type phaseLoad struct {
 }
 
 // add counts what a device draws; on every phase, if its phase is not known.
-func (l *phaseLoad) add(w flex.Watts, wired flex.Wiring) {
+func (l *phaseLoad) add(w flex.Watts, wiring flex.Wiring) {
 	for i := range l.on {
-		if l.touches(wired, i) {
-			l.on[i] += w * l.weight(wired)
+		if l.touches(wiring, i) {
+			l.on[i] += w * l.weight(wiring)
 		}
 	}
 }
@@ -38,55 +38,55 @@ func (l *phaseLoad) addLoad(plugged *store.Load) {
 	}
 }
 
-// count adds one on each phase of a device.
-func (l *phaseLoad) count(wired flex.Wiring) {
+// count adds 1 on each phase of a device, to count devices by phase.
+func (l *phaseLoad) count(wiring flex.Wiring) {
 	for i := range l.on {
-		if l.touches(wired, i) {
+		if l.touches(wiring, i) {
 			l.on[i]++
 		}
 	}
 }
 
 // touches reports whether a device may draw on a phase, by its index.
-func (l *phaseLoad) touches(wired flex.Wiring, place int) bool {
-	return l.phases != 3 || wired.Phases == 3 || wired.Phase == 0 || wired.Phase == place+1
+func (l *phaseLoad) touches(wiring flex.Wiring, place int) bool {
+	return l.phases != 3 || wiring.Phases == 3 || wiring.Phase == 0 || wiring.Phase == place+1
 }
 
 // weight returns the factor by which a device's power counts.
-func (l *phaseLoad) weight(wired flex.Wiring) flex.Watts {
-	if l.phases == 3 && wired.Phases != 3 {
+func (l *phaseLoad) weight(wiring flex.Wiring) flex.Watts {
+	if l.phases == 3 && wiring.Phases != 3 {
 		return 3
 	}
 	return 1
 }
 
-// most returns the load of the phase with the highest load.
-func (l *phaseLoad) most() flex.Watts { return slices.Max(l.on[:]) }
+// max returns the load of the phase with the highest load.
+func (l *phaseLoad) max() flex.Watts { return slices.Max(l.on[:]) }
 
-// left returns the power that a device may draw beside the load, if the whole fuse carries a
-// power.
-func (l *phaseLoad) left(carries flex.Watts, wired flex.Wiring) flex.Watts {
+// headroom returns the power that a device may draw in addition to the load, if the whole fuse
+// carries a power.
+func (l *phaseLoad) headroom(carries flex.Watts, wiring flex.Wiring) flex.Watts {
 	var most flex.Watts
 	for i, w := range l.on {
-		if l.touches(wired, i) {
+		if l.touches(wiring, i) {
 			most = max(most, w)
 		}
 	}
 
-	return max(0, carries-most) / l.weight(wired)
+	return max(0, carries-most) / l.weight(wiring)
 }
 
-// parted returns an equal part of what the load leaves on each phase of a device, among the
-// devices that are counted on it.
-func (l *phaseLoad) parted(carries flex.Watts, among *phaseLoad, wired flex.Wiring) flex.Watts {
+// equalShare returns a device's equal share of what the load leaves on its phases, among the
+// devices that are counted on them.
+func (l *phaseLoad) equalShare(carries flex.Watts, among *phaseLoad, wiring flex.Wiring) flex.Watts {
 	least := flex.Unbounded
 	for i, w := range l.on {
-		if l.touches(wired, i) {
+		if l.touches(wiring, i) {
 			least = min(least, max(0, carries-w)/max(1, among.on[i]))
 		}
 	}
 
-	return least / l.weight(wired)
+	return least / l.weight(wiring)
 }
 
 // wiring returns how the car's charger is wired.
@@ -95,15 +95,14 @@ func (c *siteCar) wiring() flex.Wiring {
 }
 
 // addBattery counts a battery together with the n before it.
-func (d *draws) addBattery(n int, b *store.Battery) {
+func (d *loadBound) addBattery(n int, b *store.Battery) {
 	d.power += b.Power()
-	d.wired = besideBattery(d.wired, n, b)
+	d.wiring = combinedWiring(d.wiring, n, b)
 }
 
-// besideBattery returns the wiring of several batteries that count as one: that of the first
-// if all are wired alike, else one phase that is not known. n is the number of batteries
-// before b.
-func besideBattery(before flex.Wiring, n int, b *store.Battery) flex.Wiring {
+// combinedWiring returns the wiring of several batteries that count as one: that of the first
+// if all are wired alike, or else one unknown phase. n is the number of batteries before b.
+func combinedWiring(before flex.Wiring, n int, b *store.Battery) flex.Wiring {
 	own := b.Wiring()
 	if n == 0 || own == before {
 		return own
@@ -112,97 +111,98 @@ func besideBattery(before flex.Wiring, n int, b *store.Battery) flex.Wiring {
 }
 
 // load returns an empty load under the site's fuse.
-func (f *behindFuse) load() phaseLoad { return phaseLoad{phases: f.phases} }
+func (f *sitePlan) load() phaseLoad { return phaseLoad{phases: f.phases} }
 
-// carries returns the most that a device can draw alone under the fuse.
-func (f *behindFuse) carries(wired flex.Wiring) flex.Watts {
+// capacityFor returns the most that a device alone can draw under the fuse.
+func (f *sitePlan) capacityFor(wiring flex.Wiring) flex.Watts {
 	l := f.load()
-	return l.left(f.limit(), wired)
+	return l.headroom(f.limit(), wiring)
 }
 
-// phased reports whether each phase of the fuse has its own limit.
-func (f *behindFuse) phased() bool { return f.phases == 3 }
+// hasPhases reports whether each phase of the fuse has its own limit.
+func (f *sitePlan) hasPhases() bool { return f.phases == 3 }
 
 // headroomOf returns the headroom of one car beside the present plans of the others. If the
-// fuse has phases, it is in the car's own power, as the weight of a load depends on both.
-func (f *behindFuse) headroomOf(car *siteCar) *assetHeadroom {
-	if !f.phased() {
+// fuse has phases, it is in the car's own power: how much a load counts then depends on the
+// phases of both.
+func (f *sitePlan) headroomOf(car *siteCar) *assetHeadroom {
+	if !f.hasPhases() {
 		return f.assetHeadroom
 	}
 
-	var beside []draws
+	var others []loadBound
 	for _, other := range f.cars {
 		if other != car {
-			beside = append(beside, other.reserved()...)
+			others = append(others, other.reserved()...)
 		}
 	}
 
-	return f.headroomBeside(slices.Concat(f.others, beside), car.wiring())
+	return f.headroomBeside(slices.Concat(f.others, others), car.wiring())
 }
 
 // headroomBeside returns the headroom that some loads leave to a device.
-func (f *behindFuse) headroomBeside(loads []draws, wired flex.Wiring) *assetHeadroom {
-	g := behindFuse{fuse: f.fuse, phases: f.phases, from: f.from, others: loads}
-	carries := g.carries(wired)
+func (f *sitePlan) headroomBeside(loads []loadBound, wiring flex.Wiring) *assetHeadroom {
+	g := sitePlan{fuse: f.fuse, phases: f.phases, from: f.from, others: loads}
+	carries := g.capacityFor(wiring)
 	span := flex.Span{From: f.from, To: f.from.Add(headroom.Hours * time.Hour)}
-	taken := g.stepped(span, 0, func(t time.Time) flex.Watts {
+	used := g.sampleSteps(span, 0, func(t time.Time) flex.Watts {
 		l := g.load()
 		l.addAll(loads, t)
 
-		return carries - l.left(g.limit(), wired)
+		return carries - l.headroom(g.limit(), wiring)
 	})
 
 	r := fuseHeadroom(carries, f.from)
-	r.Reserve(0, taken)
+	r.Reserve(0, used)
 
 	return r
 }
 
 // addAll counts what some loads draw at an instant.
-func (l *phaseLoad) addAll(loads []draws, t time.Time) {
+func (l *phaseLoad) addAll(loads []loadBound, t time.Time) {
 	for i := range loads {
-		l.add(loads[i].powerAt(t), loads[i].wired)
+		l.add(loads[i].powerAt(t), loads[i].wiring)
 	}
 }
 
-// besidePhases returns the headroom that everything plugged in, the home's batteries and
+// headroomByPhase returns the headroom that everything plugged in, the home's batteries and
 // heaters and the home itself leave to an asset.
-func (f *behindFuse) besidePhases(c *store.PlanningState, loads []store.Load) *assetHeadroom {
-	beside := slices.Concat(f.tanks, f.orders)
+func (f *sitePlan) headroomByPhase(c *store.PlanningState, loads []store.Load) *assetHeadroom {
+	others := slices.Concat(f.heaters, f.dispatches)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
-			steps, power, _ := drawsFrom(&loads[i], f.from)
-			beside = append(beside, draws{lists: [][]flex.Step{steps}, power: power, wired: loads[i].Wired})
+			steps, power, _ := loadSteps(&loads[i], f.from)
+			others = append(others, loadBound{lists: [][]flex.Step{steps}, power: power, wiring: loads[i].Wired})
 		}
 	}
 
 	for _, o := range f.others {
-		if o.base || o.battery {
-			beside = append(beside, o)
+		if o.isHome || o.isBattery {
+			others = append(others, o)
 		}
 	}
 
-	return f.headroomBeside(beside, c.Asset.Wiring())
+	return f.headroomBeside(others, c.Asset.Wiring())
 }
 
-// addMost counts the most that some loads can draw.
-func (l *phaseLoad) addMost(loads []draws) {
+// addMax counts the most that some loads can draw.
+func (l *phaseLoad) addMax(loads []loadBound) {
 	for i := range loads {
-		l.add(loads[i].power, loads[i].wired)
+		l.add(loads[i].power, loads[i].wiring)
 	}
 }
 
 // reserved returns what a car uses of the fuse while others are planned: its plan, or until it
 // has one, its share and its charge-now.
-func (c *siteCar) reserved() []draws {
+func (c *siteCar) reserved() []loadBound {
 	all := [][]flex.Step{c.share, c.member.now}
 	if c.counted {
 		all = [][]flex.Step{c.finalSteps}
 	}
 
-	var loads []draws
+	var loads []loadBound
 	for _, steps := range all {
-		loads = append(loads, draws{lists: [][]flex.Step{steps}, power: flex.Unbounded, wired: c.wiring()})
+		loads = append(loads, loadBound{lists: [][]flex.Step{steps}, power: flex.Unbounded, wiring: c.wiring()})
 		if c.counted {
 			loads[0].power = c.problem.Power
 		}
@@ -211,17 +211,17 @@ func (c *siteCar) reserved() []draws {
 	return loads
 }
 
-// place counts a car's plan, instead of what was reserved for it.
-func (f *behindFuse) place(car *siteCar) {
+// countPlan counts a car with its plan, instead of what was reserved for it.
+func (f *sitePlan) countPlan(car *siteCar) {
 	car.counted = true
-	if !f.phased() {
+	if !f.hasPhases() {
 		f.Add(0, car.finalSteps, car.problem.Power, car.problem.Running)
 	}
 }
 
 // releaseHeadroom releases what is reserved for a car until it is planned.
-func (f *behindFuse) releaseHeadroom(car *siteCar) {
-	if !f.phased() {
+func (f *sitePlan) releaseHeadroom(car *siteCar) {
+	if !f.hasPhases() {
 		f.Release(0, car.share)
 		f.Release(0, car.member.now)
 	}
@@ -230,12 +230,12 @@ func (f *behindFuse) releaseHeadroom(car *siteCar) {
 // sharePhases gives each car its share of a fuse with phases. If all cars are on known single
 // phases, each phase is shared separately; otherwise the worst phase is shared as if all were
 // on it.
-func (f *behindFuse) sharePhases(cars []*siteCar) error {
-	apart := !slices.ContainsFunc(cars, func(c *siteCar) bool {
+func (f *sitePlan) sharePhases(cars []*siteCar) error {
+	separate := !slices.ContainsFunc(cars, func(c *siteCar) bool {
 		return c.from.Phases == 3 || c.from.Phase == 0
 	})
-	if !apart {
-		return f.shareOne(cars, 0)
+	if !separate {
+		return f.sharePhase(cars, 0)
 	}
 
 	for phase := 1; phase <= 3; phase++ {
@@ -246,7 +246,7 @@ func (f *behindFuse) sharePhases(cars []*siteCar) error {
 			}
 		}
 
-		if err := f.shareOne(on, phase); err != nil {
+		if err := f.sharePhase(on, phase); err != nil {
 			return err
 		}
 	}
@@ -254,8 +254,8 @@ func (f *behindFuse) sharePhases(cars []*siteCar) error {
 	return nil
 }
 
-// shareOne gives cars their shares of one phase; of the worst one, if it is 0.
-func (f *behindFuse) shareOne(cars []*siteCar, phase int) error {
+// sharePhase gives cars their shares of one phase; of the worst one, if it is 0.
+func (f *sitePlan) sharePhase(cars []*siteCar, phase int) error {
 	if len(cars) < 2 {
 		return nil
 	}
@@ -263,8 +263,8 @@ func (f *behindFuse) shareOne(cars []*siteCar, phase int) error {
 	l := f.load()
 	r := fuseHeadroom(f.limit(), f.from)
 	for _, o := range f.others {
-		if phase == 0 || l.touches(o.wired, phase-1) {
-			r.Add(0, multiplySteps(o.lists[0], l.weight(o.wired)), o.power*l.weight(o.wired), true)
+		if phase == 0 || l.touches(o.wiring, phase-1) {
+			r.Add(0, multiplySteps(o.lists[0], l.weight(o.wiring)), o.power*l.weight(o.wiring), true)
 		}
 	}
 
@@ -303,7 +303,7 @@ func multiplySteps(steps []flex.Step, n flex.Watts) []flex.Step {
 	return out
 }
 
-// divideSteps returns steps of one part of the power.
+// divideSteps returns steps of the power divided by n.
 func divideSteps(steps []flex.Step, n flex.Watts) []flex.Step {
 	out := slices.Clone(steps)
 	for i := range out {
@@ -314,31 +314,31 @@ func divideSteps(steps []flex.Step, n flex.Watts) []flex.Step {
 }
 
 // mainFuse returns the site's fuse in the form of the check.
-func (f *behindFuse) mainFuse() check.MainFuse {
+func (f *sitePlan) mainFuse() check.MainFuse {
 	return check.MainFuse{Carries: f.fuse, Phases: f.phases}
 }
 
-// outflow is what others discharge from a site, compared with its export limit and, on each
-// phase, its main fuse.
-type outflow struct {
+// dischargeLoad is the discharge of other devices at a site, compared with its export limit
+// and, on each phase, its main fuse.
+type dischargeLoad struct {
 	phaseLoad
-	fuse   flex.Watts // what the import carries, and no phase of it more the other way; 0 for never set
+	fuse   flex.Watts // the import capacity, which also limits each phase in the other direction; 0 if it was never set
 	export flex.Watts // the export limit
 	sum    flex.Watts
 }
 
-// give counts what a device discharges.
-func (o *outflow) give(w flex.Watts, wired flex.Wiring) {
+// addDischarge adds the discharge of a device.
+func (o *dischargeLoad) addDischarge(w flex.Watts, wiring flex.Wiring) {
 	o.sum += w
-	o.add(w, wired)
+	o.add(w, wiring)
 }
 
-// leaves returns what a device may discharge beside that.
-func (o *outflow) leaves(wired flex.Wiring) flex.Watts {
-	left := max(0, o.export-o.sum)
+// exportHeadroom returns what a further device may discharge.
+func (o *dischargeLoad) exportHeadroom(wiring flex.Wiring) flex.Watts {
+	remaining := max(0, o.export-o.sum)
 	if o.fuse == 0 {
-		return left
+		return remaining
 	}
 
-	return min(left, o.left(o.fuse, wired))
+	return min(remaining, o.headroom(o.fuse, wiring))
 }

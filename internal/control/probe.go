@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	// readBefore is how long before its plug-in a reading of an asset's meter must have come
-	// for its meter to count as one that is read.
-	readBefore = time.Hour
-	// probeShare is the divisor of its nominal power that an asset of which nothing is known
-	// may turn out to draw only.
+	// meterReadWithin is how long before its plug-in an asset's meter must have been read so
+	// that a reading of its first half-hour is expected soon.
+	meterReadWithin = time.Hour
+	// probeShare is the divisor of the nominal power to which the power of an unknown asset
+	// may turn out to be limited.
 	probeShare = 4
-	// probeGoesOn is for how long such an asset charges on after the half-hour that is to be
-	// metered, so that its plan can use that reading before it stops: an asset that starts
-	// late would start late again.
-	probeGoesOn = 5 * time.Minute
+	// probeExtra is how much longer than the metered half-hour a probe lasts, so that the
+	// reading can be used before the asset stops: an asset that starts late would start late
+	// again.
+	probeExtra = 5 * time.Minute
 )
 
-// markUnknown marks an asset as one of which it is not known what it draws, if its meter was
-// read in the hour before its plug-in: a reading of its first half-hour will come soon.
+// markUnknown marks an asset in its inputs as one whose real power is unknown, if its meter
+// was read in the hour before its plug-in: then a reading of its first half-hour will come
+// soon.
 func markUnknown(
 	ctx context.Context,
 	tx *store.Tx,
@@ -40,7 +41,7 @@ func markUnknown(
 	read := isUnknown(&c.Current.From)
 	if c.Current.Generation == 0 {
 		before, err := meteredHalfHours(ctx, tx, c.Asset.ID, flex.Span{
-			From: tx.Now().Add(-readBefore),
+			From: tx.Now().Add(-meterReadWithin),
 			To:   tx.Now(),
 		})
 		if err != nil {
@@ -57,34 +58,34 @@ func markUnknown(
 	return nil
 }
 
-// isUnknown reports whether a plan is of an asset of which nothing is known.
+// isUnknown reports whether a plan is for an asset whose real power is unknown.
 func isUnknown(e *store.PlanInputs) bool { return e.Learned != nil && e.Learned.Unknown }
 
-// leaveUnmeasured has a plan be made as if the asset was known: for a car that an instruction
-// calls, and one that is planned with a home battery. Neither takes in a car that charges now.
-func leaveUnmeasured(e *store.PlanInputs) {
+// ignoreUnknownPower has an asset planned as if its power was known. It is used for cars that
+// an instruction calls or that are planned with a home battery: these plans cannot contain a
+// probe.
+func ignoreUnknownPower(e *store.PlanInputs) {
 	if isUnknown(e) {
 		e.Learned = nil
 	}
 }
 
-// isOpenThroughout reports whether a half-hour was metered in which an asset was allowed its
-// full power throughout. The first half-hour can show no more than that, even if it drew
-// nothing.
-func isOpenThroughout(hs []rate.HalfHour) bool {
+// hasFullHalfHour reports whether a half-hour was metered in which an asset was allowed its
+// full power throughout. A probe would show no more than that, even if the asset drew nothing.
+func hasFullHalfHour(hs []rate.HalfHour) bool {
 	return slices.ContainsFunc(hs, func(h rate.HalfHour) bool {
 		return h.Open == flex.HalfHour
 	})
 }
 
-// probed plans a probe: an asset of which nothing is known charges in the first off-peak
-// half-hour of its plan, and probeGoesOn longer, so that its power is measured early. The rest
-// is charged where it is cheapest; the sum is the need. The plan does not change if it would
-// show the power early enough without a probe, for an asset that draws only a part
-// (probeShare) of its nominal power. If a fleet's starts are spread, the probe lasts an hour
-// from the asset's own half-hour on, which contains a metered half-hour.
-func probed(p charge.Problem, e *store.PlanInputs) charge.Problem {
-	chargeNow := !e.ChargeNow.Empty() // asked for; p.ChargeNow may also be a running charge that continues
+// addProbe adds a probe to a plan: an asset whose real power is unknown charges in the first
+// off-peak half-hour of its plan, and probeExtra longer, so that its power is measured early.
+// The rest is charged where it is cheapest; the sum is the need. There is no probe if the plan
+// would show the power early enough for an asset that draws only a part (probeShare) of its
+// nominal power. If a fleet's starts are spread, the probe lasts an hour from the asset's own
+// half-hour on, which contains a metered half-hour.
+func addProbe(p charge.Problem, e *store.PlanInputs) charge.Problem {
+	chargeNow := !e.ChargeNow.Empty() // by request; p.ChargeNow may also be a running charge that continues
 	if !isUnknown(e) || chargeNow || p.Power <= 0 {
 		return p
 	}
@@ -94,22 +95,22 @@ func probed(p charge.Problem, e *store.PlanInputs) charge.Problem {
 		length = 2 * flex.HalfHour
 	}
 
-	left := min(
-		length+probeGoesOn-chargingTime(e.Delivered, p.Power),
+	remaining := min(
+		length+probeExtra-chargingTime(e.Delivered, p.Power),
 		chargingTime(p.Need, p.Power).Truncate(time.Minute),
 	)
-	at, found := probeStart(&p, left)
-	if left < time.Minute || !found {
+	at, found := probeStart(&p, remaining)
+	if remaining < time.Minute || !found {
 		return p
 	}
 
-	probe := flex.Span{From: at, To: at.Add(left)}
-	if goesOn := p.ChargeNow; !goesOn.Empty() {
-		if goesOn.From != probe.From || !goesOn.To.Before(probe.To) {
+	probe := flex.Span{From: at, To: at.Add(remaining)}
+	if running := p.ChargeNow; !running.Empty() {
+		if running.From != probe.From || !running.To.Before(probe.To) {
 			return p
 		}
 	}
-	if shownEarly(&p, flex.Span{From: at, To: at.Add(min(left, length))}) {
+	if powerKnownEarly(&p, flex.Span{From: at, To: at.Add(min(remaining, length))}) {
 		return p
 	}
 
@@ -156,10 +157,10 @@ func openThroughout(p *charge.Problem, span flex.Span) bool {
 	return offPeak
 }
 
-// shownEarly reports whether a plan without a probe shows the asset's power as early as the
-// probe would, or early enough: so that the off-peak time after it suffices for the need at
-// 1/probeShare of the power.
-func shownEarly(p *charge.Problem, probe flex.Span) bool {
+// powerKnownEarly reports whether a plan without a probe shows the asset's power as early as
+// the probe would, or early enough: so that the off-peak time after it suffices for the need
+// at 1/probeShare of the power.
+func powerKnownEarly(p *charge.Problem, probe flex.Span) bool {
 	shown := p.ReadyBy
 	for _, s := range charge.Solve(*p).Steps {
 		end := s.From.Add(probe.Len())
@@ -169,21 +170,21 @@ func shownEarly(p *charge.Problem, probe flex.Span) bool {
 		}
 	}
 
-	var left time.Duration
+	var remaining time.Duration
 	rest := flex.Span{From: shown, To: p.ReadyBy}
 
 	for _, s := range p.OffPeak {
-		left += s.Meet(rest).Len()
+		remaining += s.Meet(rest).Len()
 	}
 	if p.AllOffPeak {
-		left = rest.Len()
+		remaining = rest.Len()
 	}
 
-	return !shown.After(probe.To) || (p.Power/probeShare).For(left) >= p.Need
+	return !shown.After(probe.To) || (p.Power/probeShare).For(remaining) >= p.Need
 }
 
-// sayProbe sets the reason of a probe's half-hour in an explanation.
-func (x *Explanation) sayProbe(p *charge.Problem) {
+// addProbeReason sets the reason of a probe's half-hours in an explanation.
+func (x *Explanation) addProbeReason(p *charge.Problem) {
 	if !isUnknown(&x.From) || !x.From.ChargeNow.Empty() {
 		return
 	}

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// Retention is the least time for which control keeps records that nothing needs any more:
-	// events of assets, replaced schedules, the prices that plans were made on, which
-	// publications a fleet was planned on, finished rows of the outbox, jobs that failed for
-	// good, orders and limits of feeders that are over, and plans of tanks that were deleted.
+	// Retention is the least age at which records are deleted that control no longer needs:
+	// events of assets, replaced schedules, the prices that plans were made with, the
+	// publications that a fleet was planned for, finished rows of the outbox, jobs that failed
+	// permanently, past orders and limits of feeders, and plans of deleted tanks.
 	Retention = 90 * 24 * time.Hour
-	// purgeMax is how many records of a kind are deleted in one transaction, and
-	// purgeSessions of how many sessions the superseded schedules are.
+	// purgeMax is how many records of a kind are deleted in one transaction, and purgeSessions
+	// for how many sessions replaced schedules are deleted in one.
 	purgeMax, purgeSessions = 5000, 200
 )
 
-// Purge deletes control's records that are past their retention. The newest
-// schedule of each session stays with it, and so does all that a session's flex events are
-// still to be found by, or that explains a schedule in force.
+// Purge deletes control's records that are past their retention. It leaves the newest schedule
+// of each session, everything by which a session's flex events are found, and everything that
+// explains a schedule in force.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(s.Retain, Retention)
 	r, err := worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
@@ -57,16 +57,16 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	return r, nil
 }
 
-// purges are what delete the records of all organisations that came before an instant, at most
-// a batch of them.
+// purges returns the functions that delete records of all organisations from before an
+// instant. Each deletes at most purgeMax records and returns their number.
 func (s *Service) purges() []func(context.Context, time.Time) (int64, error) {
 	return []func(context.Context, time.Time) (int64, error){
-		s.purgeEvents, s.purgeCurves, s.purgeSettled, s.purgeJobs, s.purgeOrders, s.purgeLimits,
+		s.purgeEvents, s.purgeCurves, s.purgeSent, s.purgeJobs, s.purgeOrders, s.purgeLimits,
 		s.purgeTanks,
 	}
 }
 
-// purgeUntilDone repeats a transaction until it finds less than it may take.
+// purgeUntilDone repeats a transaction until it deletes less than it may.
 func purgeUntilDone(
 	ctx context.Context,
 	r *worker.Report,
@@ -103,7 +103,7 @@ func (s *Service) purgeEvents(
 	return n, err
 }
 
-// purgeCurves looks for what it deletes on a snapshot, so that no write waits for that.
+// purgeCurves finds what it deletes on a snapshot, so that no write waits for the search.
 func (s *Service) purgeCurves(
 	ctx context.Context,
 	before time.Time,
@@ -123,8 +123,8 @@ func (s *Service) purgeCurves(
 	})
 }
 
-// purgeSettled does as purgeCurves.
-func (s *Service) purgeSettled(
+// purgeSent works as purgeCurves does.
+func (s *Service) purgeSent(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
@@ -143,7 +143,7 @@ func (s *Service) purgeSettled(
 	})
 }
 
-// purgeJobs deletes the jobs that failed for good.
+// purgeJobs deletes jobs that failed permanently.
 func (s *Service) purgeJobs(
 	ctx context.Context,
 	before time.Time,
@@ -158,7 +158,7 @@ func (s *Service) purgeJobs(
 	return n, err
 }
 
-// purgeOrders deletes what OpenADR events asked for.
+// purgeOrders deletes the requests of past OpenADR events.
 func (s *Service) purgeOrders(
 	ctx context.Context,
 	before time.Time,
@@ -173,7 +173,7 @@ func (s *Service) purgeOrders(
 	return n, err
 }
 
-// purgeLimits deletes what feeders were limited to.
+// purgeLimits deletes past limits of feeders.
 func (s *Service) purgeLimits(
 	ctx context.Context,
 	before time.Time,
@@ -188,7 +188,7 @@ func (s *Service) purgeLimits(
 	return n, err
 }
 
-// purgeTanks does as purgeCurves.
+// purgeTanks works as purgeCurves does.
 func (s *Service) purgeTanks(
 	ctx context.Context,
 	before time.Time,

@@ -25,9 +25,9 @@ type spreads struct {
 	groups map[store.RampGroup]time.Duration // of groups that need a longer one
 }
 
-// spreadsOf returns the times over which starts are spread, and the groups whose ramp cannot
-// be observed even with the longest.
-func spreadsOf(
+// computeSpreads computes the times over which starts are spread, and returns the groups whose
+// ramp cannot be observed even with the longest one.
+func computeSpreads(
 	fleets map[store.RampGroup]ramp.Fleet,
 	most flex.Ramp,
 ) (spreads, []store.RampGroup) {
@@ -56,7 +56,7 @@ func spreadsOf(
 	return s, tooLarge
 }
 
-// equal reports whether starts are spread as before; before is nil for not at all.
+// equal reports whether starts are spread as before; before is nil if they were not spread.
 func (s *spreads) equal(before *spreads) bool {
 	if before == nil || before.all != s.all {
 		return false
@@ -94,7 +94,7 @@ func (s *Service) SetRamp(ctx context.Context) (worker.Report, error) {
 	}
 
 	f := fleets[store.RampGroup{}]
-	now, tooLarge := spreadsOf(fleets, s.Ramp)
+	now, tooLarge := computeSpreads(fleets, s.Ramp)
 	before := s.spreads.Swap(&now)
 	note := ""
 	if now.all > 0 || len(now.groups) > 0 {
@@ -151,7 +151,7 @@ func (s *Service) rampOf(
 	capped bool,
 ) (*store.Ramp, error) {
 	if c.Open() && c.Current.Generation > 0 {
-		return continuedRamp(c.Current.From.Ramp, trigger != ByEvent && !capped), nil
+		return rampContinuing(c.Current.From.Ramp, trigger != ByEvent && !capped), nil
 	}
 
 	spreads := s.spreads.Load()
@@ -209,9 +209,9 @@ func (s *Service) setLimitsAndRamp(
 	trigger Trigger,
 	u *limits,
 ) error {
-	limitByRate(e, u.headroom != nil || u.site != nil)
+	limitToLearned(e, u.headroom != nil || u.site != nil)
 	if u.site != nil {
-		raiseToLeast(e)
+		raiseToMinPower(e)
 		return nil
 	}
 	if u.headroom != nil && u.headroom.fuse {
@@ -224,23 +224,24 @@ func (s *Service) setLimitsAndRamp(
 	return err
 }
 
-// continuedRamp returns a ramp with which the asset continues what it does until its own next
-// half-hour, or does not.
-func continuedRamp(r *store.Ramp, goesOn bool) *store.Ramp {
+// rampContinuing returns a ramp with or without the property that the asset continues what it
+// does until its own next half-hour.
+func rampContinuing(r *store.Ramp, continues bool) *store.Ramp {
 	if r == nil {
 		return nil
 	}
 	return &store.Ramp{
 		Offset: r.Offset,
 		Spread: r.Spread,
-		Kept:   goesOn,
+		Kept:   continues,
 	}
 }
 
-// untilClosed returns the ramp of an asset's plan, with which the asset continues at most
-// until an instruction closes its time: a running charge is not closed.
-func untilClosed(e *store.PlanInputs, from time.Time) *store.Ramp {
-	closed := closedAhead(e.Closed, from)
+// rampUntilClosed returns the ramp of an asset's plan, limited so that the asset continues
+// what it does at most until an instruction closes its time: the continuing charge itself
+// would not be closed.
+func rampUntilClosed(e *store.PlanInputs, from time.Time) *store.Ramp {
+	closed := closedAfter(e.Closed, from)
 	if e.Ramp == nil || len(closed) == 0 {
 		return e.Ramp
 	}
@@ -251,8 +252,8 @@ func untilClosed(e *store.PlanInputs, from time.Time) *store.Ramp {
 	return &r
 }
 
-// spreadOut applies a ramp to a problem.
-func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
+// applyRamp applies a ramp to a problem.
+func applyRamp(p charge.Problem, r *store.Ramp) charge.Problem {
 	if r == nil {
 		return p
 	}
@@ -265,9 +266,9 @@ func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
 	return p
 }
 
-// limited applies the caps that a schedule was made under to its problem. Without caps the
+// withLimits applies the caps that a schedule was made under to its problem. Without caps the
 // time that a ramp leaves to others stays closed.
-func limited(
+func withLimits(
 	p charge.Problem,
 	e *store.PlanInputs,
 	caps []flex.Step,
@@ -278,15 +279,15 @@ func limited(
 	return p
 }
 
-// sayRamp sets the reason of periods that a ramp decided, in an explanation.
-func (x *Explanation) sayRamp() {
+// addRampReasons sets the reasons of periods that a ramp decided, in an explanation.
+func (x *Explanation) addRampReasons() {
 	if x.From.Ramp == nil {
 		return
 	}
 
 	for i := range x.Plan.Periods {
 		q := &x.Plan.Periods[i]
-		if q.Reason == charge.CapClosed && !x.cappedIn(q.Span) && len(x.From.Closed) == 0 {
+		if q.Reason == charge.CapClosed && !x.isCapped(q.Span) && len(x.From.Closed) == 0 {
 			q.Reason = charge.LeftToOthers
 		} else if q.Reason == charge.Now && x.From.ChargeNow.Empty() {
 			q.Reason = charge.GoesOn
@@ -294,8 +295,8 @@ func (x *Explanation) sayRamp() {
 	}
 }
 
-// cappedIn reports whether a cap limits the asset in a span.
-func (x *Explanation) cappedIn(s flex.Span) bool {
+// isCapped reports whether a cap limits the asset in a span.
+func (x *Explanation) isCapped(s flex.Span) bool {
 	return slices.ContainsFunc(x.Caps, func(c BindingCap) bool {
 		return !c.Meet(s).Empty()
 	})

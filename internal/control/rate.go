@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -16,16 +15,16 @@ import (
 )
 
 const (
-	// rateBack is how far back the readings of an open session are used.
-	rateBack = 24 * time.Hour
+	// rateHistory is how far back the readings of an open session are used.
+	rateHistory = 24 * time.Hour
 	// rateDueMax is the number of sessions that are evaluated in one transaction.
 	rateDueMax = 200
-	// lostLeast is the shortest time without draw, while the asset was allowed to draw, for
+	// minLost is the shortest time without draw, while the asset was allowed to draw, for
 	// which a plan makes an allowance.
-	lostLeast = time.Minute
-	// lateUsual is the longest delay of a usual start. Time lost beyond it is taken for a
+	minLost = time.Minute
+	// usualDelay is the longest delay of a usual start. Time lost beyond it is taken for a
 	// lower power.
-	lateUsual = 15 * time.Minute
+	usualDelay = 15 * time.Minute
 	// lateStartsMax is how often a plan is made again to allow for its own late starts.
 	lateStartsMax = 3
 )
@@ -38,7 +37,7 @@ const (
 
 // sessionSpan is the part of an open session for which its progress is read.
 func sessionSpan(c *store.PlanningState, now time.Time) flex.Span {
-	from := flex.Later(c.Session.PluggedInAt, now.Add(-rateBack))
+	from := flex.Later(c.Session.PluggedInAt, now.Add(-rateHistory))
 	if count := c.Current.From.CountFrom; count.Before(from) {
 		from = count
 	}
@@ -73,7 +72,7 @@ func applyLearnedRate(
 	known := rateWithin(past, c, g, now)
 	power := steadyPower(known, c, e.Power)
 	if power == e.Power && known.Delay == 0 && known.Tail == 0 {
-		return learnFirst(ctx, tx, c, e, known, sinceChange(c, g, now))
+		return learnFromOpenSession(ctx, tx, c, e, known, halfHoursSinceReset(c, g, now))
 	}
 
 	setPower(e, power, fromReadings, &store.Learned{
@@ -90,10 +89,10 @@ func applyLearnedRate(
 	return nil
 }
 
-// learnFirst is for an asset of which nothing was learned from past sessions. It sets what the
-// half-hours of the present session show: the power that the asset may draw at least, and the
+// learnFromOpenSession is for an asset without past sessions to learn from. It sets what the
+// half-hours of the present session show: the least power that the asset may have, and the
 // time in which it drew nothing although it was allowed to.
-func learnFirst(
+func learnFromOpenSession(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -101,12 +100,12 @@ func learnFirst(
 	known rate.Rate,
 	metered []rate.HalfHour,
 ) error {
-	if isOpenThroughout(metered) {
+	if hasFullHalfHour(metered) {
 		return nil
 	}
 
 	power, delay := lostTime(metered)
-	if delay < lostLeast || known.HalfHours > 0 {
+	if delay < minLost || known.HalfHours > 0 {
 		return markUnknown(ctx, tx, c, e, known)
 	}
 
@@ -121,13 +120,14 @@ func learnFirst(
 }
 
 // lostTime evaluates the newest half-hour in which an asset was allowed to draw. It returns
-// the power that it drew, and for how long it drew nothing. A need of less than a half-hour
-// shows no more than that: without an allowance the asset would be planned for as few minutes
-// again and again, in which one that starts late or is slow draws next to nothing.
+// the power that the asset drew, and for how long it drew nothing. After a short need the
+// half-hour shows no more than that. Without an allowance for it, the asset would be planned
+// for the same few minutes again and again, in which one that starts late or is slow draws
+// next to nothing.
 //
-// Up to lateUsual, lost time is taken for a late start at nominal power; beyond that, for a
-// lower power. An asset that drew no more than a charger's own consumption had not begun. No
-// car draws less than 6 A: if one seems to, it began later than usual.
+// Up to usualDelay, lost time counts as a late start at nominal power; beyond that, as a lower
+// power. An asset that drew no more than a charger's own consumption had not started. No car
+// draws less than 6 A: if one seems to, it started later than usual.
 func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 	for _, h := range slices.Backward(hs) {
 		if h.Open <= 0 {
@@ -135,14 +135,14 @@ func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 		}
 
 		lost := h.Open - chargingTime(h.Energy, h.Nominal)
-		if lost <= lateUsual || h.Idle() || h.Open <= lateUsual {
+		if lost <= usualDelay || h.Idle() || h.Open <= usualDelay {
 			return h.Nominal, min(rate.DelayMax, lost)
 		}
 
-		open := (h.Open - lateUsual) / time.Second
+		open := (h.Open - usualDelay) / time.Second
 		power := flex.Watts(int64(h.Energy) * 3600 / int64(open))
 
-		return max(power, flex.PhasePower), lateUsual
+		return max(power, flex.PhasePower), usualDelay
 	}
 
 	return 0, 0
@@ -189,13 +189,13 @@ func rateWithin(
 ) rate.Rate {
 	return rate.Within(
 		knownRate(past, c.Session.VehicleRate),
-		sinceChange(c, g, now),
+		halfHoursSinceReset(c, g, now),
 	)
 }
 
-// sinceChange returns the metered half-hours of the open session since the learned rate was
-// last reset.
-func sinceChange(
+// halfHoursSinceReset returns the metered half-hours of the open session since the learned
+// rate was last reset.
+func halfHoursSinceReset(
 	c *store.PlanningState,
 	g *progress,
 	now time.Time,
@@ -305,13 +305,13 @@ func nominalOf(e *store.PlanInputs) flex.Watts {
 	return e.Power
 }
 
-// limitByRate sets whether a schedule has the learned power as its limit. It does so under
-// caps, where the headroom of others is computed from that power.
-func limitByRate(e *store.PlanInputs, capped bool) {
+// limitToLearned sets whether the learned power is the limit of a schedule. It is under caps,
+// where the headroom of others is computed from that power.
+func limitToLearned(e *store.PlanInputs, capped bool) {
 	if e.Learned == nil || e.Learned.Limited == capped {
 		return
 	}
-	if e.Learned.Unknown { // so that no headroom is reserved for it that others may need
+	if e.Learned.Unknown { // no headroom is reserved for a probe, as others may need it
 		e.Learned = nil
 		return
 	}
@@ -320,14 +320,15 @@ func limitByRate(e *store.PlanInputs, capped bool) {
 	l.Limited = capped
 	e.Learned = &l
 	if capped {
-		raiseToLeast(e)
+		raiseToMinPower(e)
 	}
 }
 
-// raiseToLeast raises a power that is a schedule's limit to one that the charger can give. A
-// charger takes a limit below its least power on all of its phases for a pause, although a car
-// on one phase, or one that is nearly full, draws less. Others leave headroom for the limit.
-func raiseToLeast(e *store.PlanInputs) {
+// raiseToMinPower raises a power that is a schedule's limit to the least that the charger can
+// give. A charger treats a limit below its least power on all of its phases as a pause, even
+// if the car charges on one phase or is nearly full and would draw less. Others leave headroom
+// for the limit.
+func raiseToMinPower(e *store.PlanInputs) {
 	least := flex.LeastPower(e.Phases)
 	if e.Phases <= 1 { // an asset on one phase may be rated less
 		least = min(least, nominalOf(e))
@@ -336,8 +337,9 @@ func raiseToLeast(e *store.PlanInputs) {
 	e.Power = max(e.Power, least)
 }
 
-// mayDrawMore reports whether a schedule allows an asset to draw more than is counted for it.
-func mayDrawMore(e *store.PlanInputs) bool {
+// mayExceedCounted reports whether a schedule allows an asset to draw more than is counted for
+// it.
+func mayExceedCounted(e *store.PlanInputs) bool {
 	return e.Learned != nil && !e.Learned.Limited && e.Power < e.Learned.Nominal
 }
 
@@ -422,9 +424,10 @@ func lateStarts(e *store.PlanInputs, p charge.Problem) charge.Problem {
 	return p
 }
 
-// lateMore returns the energy in watt-seconds that a plan takes more than the schedule in
-// force because it starts more often. The schedule in force does not lack it.
-func lateMore(p *charge.Problem, current, next []flex.Step) int64 {
+// extraStartEnergy returns the energy, in watt-seconds, that a plan needs in addition to the
+// schedule in force because it starts more often. That is no shortfall of the schedule in
+// force.
+func extraStartEnergy(p *charge.Problem, current, next []flex.Step) int64 {
 	if p.Late <= 0 {
 		return 0
 	}
@@ -509,22 +512,6 @@ func rateInputs(e store.PlanInputs, o origins, power Input) []Input {
 	return list
 }
 
-// LearnedFrom describes what a rate was learned from.
-func LearnedFrom(halfHours int, since time.Time, certainty string) string {
-	noun := "half-hours"
-	if halfHours == 1 {
-		noun = "half-hour"
-	}
-
-	return fmt.Sprintf(
-		"learned from %d %s since %s, certainty %s",
-		halfHours,
-		noun,
-		since.In(flex.London).Format("2 January 2006"),
-		certainty,
-	)
-}
-
 // Source describes where an input came from.
 func (in Input) Source() string {
 	if in.Detail == "" {
@@ -551,10 +538,11 @@ func (s *Service) LearnRatesOf(
 	return worker.Report{Count: n, More: n == rateDueMax}, err
 }
 
-// learned is what was learned from a session, and when it is to be evaluated again.
-type learned struct {
+// sessionRate is the rate that was learned from a session, and when it is to be evaluated
+// again.
+type sessionRate struct {
 	store.RateSession
-	again time.Time
+	againAt time.Time
 }
 
 // learnRates evaluates some sessions of an organisation, and returns how many. A session that
@@ -563,7 +551,7 @@ func (s *Service) learnRates(
 	ctx context.Context,
 	org flex.OrgID,
 ) (int, error) {
-	var list []learned
+	var list []sessionRate
 	var failed []notPlanned
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
@@ -579,7 +567,7 @@ func (s *Service) learnRates(
 
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		for _, t := range list {
-			if err := tx.PutRateSession(ctx, t.RateSession, t.again); err != nil {
+			if err := tx.PutRateSession(ctx, t.RateSession, t.againAt); err != nil {
 				return err
 			}
 		}
@@ -595,7 +583,7 @@ func (s *Service) learnRates(
 func learnDue(
 	ctx context.Context,
 	tx *store.Tx,
-) ([]learned, []notPlanned, error) {
+) ([]sessionRate, []notPlanned, error) {
 	due, err := tx.RateDue(ctx, rateDueMax)
 	if err != nil {
 		return nil, nil, err
@@ -608,12 +596,12 @@ func learnDue(
 
 	readings, err := tx.ReadingsEach(ctx, queries)
 
-	var list []learned
+	var list []sessionRate
 	var failed []notPlanned
 	for i := 0; i < len(due) && err == nil; i++ {
-		var t learned
+		var t sessionRate
 		t, err = learnFrom(ctx, tx, &due[i], energyByPeriod(readings[i]))
-		if errors.Is(err, store.ErrUnreadable) { // it is tried again in the next run
+		if errors.Is(err, store.ErrUnreadable) { // tried again in the next run
 			failed = append(failed, notPlanned{due[i].AssetID, err})
 			err = nil
 			continue
@@ -636,8 +624,8 @@ func learnFrom(
 	tx *store.Tx,
 	s *store.Session,
 	metered map[flex.Period]flex.WattHours,
-) (learned, error) {
-	var t learned
+) (sessionRate, error) {
+	var t sessionRate
 	t.RateSession = store.RateSession{
 		ID:      s.ID,
 		AssetID: s.AssetID,
@@ -648,18 +636,18 @@ func learnFrom(
 	span := sessionTime(s)
 	g := progress{metered: metered}
 	last := s.PluggedOutAt.Add(store.RateLookAgain)
-	if tx.Now().Before(last) && !g.readThroughout(span) {
-		t.again = last
+	if tx.Now().Before(last) && !g.isComplete(span) {
+		t.againAt = last
 	}
 
-	// Most chargers have no meter that is read: nothing else need be read then.
+	// Most chargers have no meter that is read: then nothing else needs to be read.
 	if len(g.metered) == 0 {
 		return t, nil
 	}
 
 	c, err := tx.PlanningState(ctx, s.AssetID)
 	if flex.KindOf(err) == flex.NotFound && err != nil { // deleted since
-		t.again = time.Time{}
+		t.againAt = time.Time{}
 		return t, nil
 	}
 	if err != nil {
@@ -694,8 +682,8 @@ func summaryOf(
 	return rate.Summarise(g.halfHours(span)), nil
 }
 
-// readThroughout reports whether every whole half-hour of a span was metered.
-func (g *progress) readThroughout(span flex.Span) bool {
+// isComplete reports whether every whole half-hour of a span was metered.
+func (g *progress) isComplete(span flex.Span) bool {
 	for p := flex.PeriodAt(span.From).Add(1); !p.End().After(span.To); p = p.Add(1) {
 		if _, metered := g.metered[p]; !metered {
 			return false

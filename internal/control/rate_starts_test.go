@@ -60,7 +60,7 @@ func TestLimitByRate_Least(t *testing.T) {
 	} {
 		e := store.PlanInputs{Power: test.learned, Phases: test.phases, Learned: &store.Learned{Nominal: test.nominal}}
 
-		if limitByRate(&e, true); e.Power != test.want {
+		if limitToLearned(&e, true); e.Power != test.want {
 			t.Errorf("%d phases, %d W of %d W: %d W are named, want %d", test.phases, test.learned, test.nominal, e.Power, test.want)
 		}
 	}

@@ -118,10 +118,10 @@ func (s *Service) planOrg(
 	ctx context.Context,
 	org flex.Org,
 ) (runCounts, error) {
-	var fresh, left, capped bool
+	var fresh, remaining, capped bool
 	err := s.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
 		var err error
-		fresh, left, err = tx.WaveDue(ctx)
+		fresh, remaining, err = tx.WaveDue(ctx)
 		if err == nil {
 			_, capped, err = tx.Caps(ctx)
 		}
@@ -151,7 +151,7 @@ func (s *Service) planOrg(
 		return t, failed
 	}
 
-	if fresh || left {
+	if fresh || remaining {
 		failed = s.replanWave(ctx, org.ID, first, &t)
 	}
 
@@ -480,7 +480,7 @@ type newInputs struct {
 func (s *Service) compareAsset(
 	ctx context.Context,
 	tx *store.Tx,
-	w *pluggedIn,
+	w *pluggedInLoads,
 	asset flex.AssetID,
 ) (c store.PlanningState, v newInputs, err error) {
 	defer flex.Recover(&err) // a panic fails this asset, and not the others
@@ -501,7 +501,7 @@ func (s *Service) compareAsset(
 func (s *Service) differs(
 	ctx context.Context,
 	tx *store.Tx,
-	w *pluggedIn,
+	w *pluggedInLoads,
 	c *store.PlanningState,
 ) (newInputs, error) {
 	if !refreshable(c, tx.Now()) {

@@ -25,7 +25,7 @@ type market struct {
 	prices []flex.PricedPeriod
 	// the sites whose main fuse can bind, by their cars; set only for a forecast of what
 	// prices would change
-	sites map[flex.AssetID]*behindFuse
+	sites map[flex.AssetID]*sitePlan
 }
 
 // snapshot reads assets on a snapshot of the store. If there are any, it also reads the prices
@@ -310,7 +310,7 @@ func (s *Service) compareOne(
 	}
 
 	e := inputsAt(p, from)
-	e.Ramp = continuedRamp(e.Ramp, true)
+	e.Ramp = rampContinuing(e.Ramp, true)
 	problem := problemOf(e, from, m.prices)
 	answer := solver.Solve(&problem)
 
@@ -369,11 +369,11 @@ func inputsAt(p *store.ScheduledAsset, from time.Time) store.PlanInputs {
 		e.ChargeNow = flex.Span{}
 	}
 
-	chargeAlone(&e, p, from)
-	e.Closed = closedAhead(e.Closed, from)
+	dropDischarge(&e, p, from)
+	e.Closed = closedAfter(e.Closed, from)
 	e.Origins = withoutRefused(e.Origins)
-	e.Ramp = continuedRamp(e.Ramp, false)
-	limitByRate(&e, false)
+	e.Ramp = rampContinuing(e.Ramp, false)
+	limitToLearned(&e, false)
 
 	return e
 }

@@ -23,7 +23,7 @@ func TestForesee_Panic(t *testing.T) {
 	var solver charge.Solver
 	p := &store.ScheduledAsset{}
 	p.Current.AssetID = flex.AssetID{1}
-	m := market{sites: map[flex.AssetID]*behindFuse{{1}: {}}}
+	m := market{sites: map[flex.AssetID]*sitePlan{{1}: {}}}
 
 	v, err := new(Service).tryToForesee(t.Context(), p, m, &solver)
 	if err == nil || !strings.Contains(err.Error(), "panic") {

@@ -169,7 +169,7 @@ func (a *SiteAhead) addCars(
 
 	for i := range found {
 		s := &found[i].Current
-		m := meter{will: []draws{{
+		m := meter{plannedDraws: []loadBound{{
 			lists: [][]flex.Step{stepsWithin(s.Steps, flex.Span{
 				From: tx.Now(),
 				To:   flex.Later(s.From.ReadyBy, s.From.ChargeNow.To),
@@ -177,14 +177,14 @@ func (a *SiteAhead) addCars(
 			power: s.From.Power,
 		}}}
 
-		given := []draws{{
-			lists: [][]flex.Step{dischargesAhead(s, tx.Now())},
+		discharged := []loadBound{{
+			lists: [][]flex.Step{dischargeSteps(s, tx.Now())},
 			power: flex.Unbounded,
 		}}
 
-		asset := assetNamed(assets, s.AssetID)
+		asset := assetByID(assets, s.AssetID)
 		a.add(asset, func(p flex.Period) float64 {
-			return 2 * (m.charged(p) - energyIn(given, p)).KWh()
+			return 2 * (m.carCharge(p) - energyIn(discharged, p)).KWh()
 		})
 
 		x, err := explanationOf(ctx, tx, s.EventID)
@@ -203,7 +203,7 @@ func (a *SiteAhead) addCars(
 	return nil
 }
 
-func assetNamed(assets []flex.Asset, id flex.AssetID) *flex.Asset {
+func assetByID(assets []flex.Asset, id flex.AssetID) *flex.Asset {
 	for i := range assets {
 		if assets[i].ID == id {
 			return &assets[i]
@@ -243,9 +243,9 @@ func (s *Service) addBatteries(
 
 // addBattery adds one battery.
 func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
-	draws := map[flex.Period]float64{}
+	powers := map[flex.Period]float64{}
 	for i, power := range why.Powers() {
-		draws[why.Periods[i].Period] = power.KW()
+		powers[why.Periods[i].Period] = power.KW()
 	}
 
 	for i := range a.Periods {
@@ -256,7 +256,7 @@ func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 		}
 	}
 
-	a.add(asset, func(p flex.Period) float64 { return draws[p] })
+	a.add(asset, func(p flex.Period) float64 { return powers[p] })
 	for _, w := range why.Stretches() {
 		if w.Mode != battery.ModeLock {
 			continue
@@ -294,8 +294,8 @@ func (a *SiteAhead) addHeaters(
 			steps = append(steps, flex.Step{Span: d.Span, Limit: d.Power})
 		}
 
-		drawn := []draws{{lists: [][]flex.Step{steps}, power: flex.Unbounded}}
-		a.add(assetNamed(assets, plans[i].AssetID), func(p flex.Period) float64 {
+		drawn := []loadBound{{lists: [][]flex.Step{steps}, power: flex.Unbounded}}
+		a.add(assetByID(assets, plans[i].AssetID), func(p flex.Period) float64 {
 			return 2 * energyIn(drawn, p).KWh()
 		})
 	}
@@ -303,7 +303,27 @@ func (a *SiteAhead) addHeaters(
 	return nil
 }
 
-// WaitText describes what a battery waits for, and until when.
+// Waits is why a battery may not use every mode in a half-hour.
+type Waits string
+
+// The reasons.
+const (
+	WaitsNot Waits = ""
+	// a car charges, and a battery does not discharge into it
+	WaitsForCar Waits = "car"
+	// a car discharges, and a battery does not charge from it
+	WaitsForDischarging Waits = "car_gives"
+	// other loads leave it no headroom under the main fuse
+	WaitsForFuse Waits = "fuse"
+	// at full power it would exceed the export limit
+	WaitsForExport Waits = "export"
+	// other batteries of its feeder use the feeder's export limit
+	WaitsForFeeder Waits = "feeder"
+	// cars and other batteries leave it no headroom under a cap
+	WaitsForCap Waits = "cap"
+)
+
+// WaitText says why a battery waits, and until when.
 func WaitText(w Waits, until time.Time) string {
 	at := flex.Clock(until, flex.London, "15:04")
 	switch w {

@@ -10,38 +10,39 @@ import (
 	"flexd/internal/store"
 )
 
-// The limits of what may be said of a roof.
+// Limits of a solar forecast that a client may set.
 const (
 	SolarAhead = 14 * 24 * time.Hour // how far ahead a half-hour may end
 	SolarBack  = 24 * time.Hour      // how far back it may begin
 	SolarMost  = flex.WattHours(100_000)
 )
 
-// The origins of what a roof is expected to give.
+// The origins of a solar forecast.
 const (
-	SolarGiven   = "given"   // somebody said so
-	SolarMetered = "metered" // guessed from what it gave before
-	SolarNone    = "none"    // no roof is known of
+	SolarGiven   = "given"   // a client set it
+	SolarMetered = "metered" // estimated from past generation
+	SolarNone    = "none"    // no solar panels are known
 )
 
-// SolarHalfHour is what a roof is expected to give in a half-hour, and why that is expected.
+// SolarHalfHour is the expected solar generation of a half-hour, with its origin.
 type SolarHalfHour struct {
 	flex.Period
 	Energy flex.WattHours
 	Origin string
 }
 
-// SolarOutlook is what a site's batteries are planned on, from the running half-hour to the
-// end of tomorrow in London.
+// SolarOutlook is the solar forecast that a site's batteries are planned with, from the
+// running half-hour to the end of tomorrow in London.
 type SolarOutlook struct {
-	Source    string    // of what was given; "" if nothing was
-	GivenAt   time.Time // zero if nothing was
+	Source    string    // the source of a forecast that a client set; empty for none
+	GivenAt   time.Time // when it was set; zero for none
 	HalfHours []SolarHalfHour
 }
 
-// SetSolar keeps what a source says that the roof of a site will give, in the place of what
-// was said before and of the forecast that is made from readings. Nothing said of any
-// half-hour takes it back. What cannot be is Malformed, another organisation's site NotFound.
+// SetSolar stores a solar forecast for a site, which replaces an earlier one and the one that
+// is made from readings. Without half-hours it removes the forecast. Half-hours that are
+// impossible, repeated or out of range are Malformed; a site of another organisation is
+// NotFound.
 func (s *Service) SetSolar(
 	ctx context.Context,
 	org flex.OrgID,
@@ -96,7 +97,7 @@ func (s *Service) SetSolar(
 	})
 }
 
-// Solar returns what the roof of a site is expected to give, or flex.NotFound.
+// Solar returns the solar forecast of a site. A site of another organisation is NotFound.
 func (s *Service) Solar(
 	ctx context.Context,
 	org flex.OrgID,
@@ -114,7 +115,7 @@ func (s *Service) Solar(
 		}
 
 		today := flex.DayAt(tx.Now())
-		past, err := readAccount(ctx, tx, site, today)
+		past, err := readSiteAccount(ctx, tx, site, today)
 		if err != nil {
 			return fmt.Errorf("read what was metered: %w", err)
 		}
@@ -124,7 +125,7 @@ func (s *Service) Solar(
 		}
 
 		all := periodsTo(flex.PeriodAt(today.Start()), today.Add(2).Start())
-		generated, origins := solar(said, past.roofAhead(tx.Now()), all)
+		generated, origins := expectedSolar(said, past.roofAhead(tx.Now()), all)
 
 		for i, p := range all {
 			if p.End().After(tx.Now()) {
@@ -141,9 +142,9 @@ func (s *Service) Solar(
 	return o, err
 }
 
-// solar is what a roof is expected to give in periods: what was said, else the guess from
-// what it gave.
-func solar(
+// expectedSolar returns the expected solar generation of some periods, with the origins: as a
+// client has set it, or else estimated from past generation.
+func expectedSolar(
 	said store.Solar,
 	roof forecast.Series,
 	periods []flex.Period,

@@ -14,71 +14,78 @@ import (
 	"flexd/internal/worker"
 )
 
-// What a hot-water tank is taken to be where nothing was set of it.
+// What is assumed of a hot-water tank where nothing was set, and limits of its plans.
 const (
-	// TankLow and TankHigh are its comfort band in degrees Celsius, TankCold what comes in from the mains.
+	// TankLow and TankHigh are the comfort band in degrees Celsius; TankCold is the
+	// temperature of mains water.
 	TankLow, TankHigh, TankCold = tank.Low, tank.High, tank.Cold
-	// TankVolume is in litres: with the band it is the heat between its ends.
+	// TankVolume is in litres. With the band it determines the capacity.
 	TankVolume = tank.Volume
-	// TankDraw is what a household draws in a day: 5.845 kWh, tapping cycle M of EU regulation 814/2013.
+	// TankDraw is what a household uses in a day: 5.845 kWh, tapping cycle M of EU regulation
+	// 814/2013.
 	TankDraw = tank.DailyDraw
 	// TankLoss is what the tank loses in a day.
 	TankLoss = tank.DailyLoss
-	// TankSpare is what is to be in it beyond that while people are up, for a draw that nobody expected.
+	// TankSpare is the reserve for unexpected use while people are up.
 	TankSpare flex.WattHours = 1500
-	// upFrom and upTo are the half-hours of the day between which people are up.
-	upFrom, upTo = 11, 46
-	// spareMost is the part of what a tank holds that is kept for the unexpected at most.
-	spareMost = 0.8
+	// wakingFrom and wakingTo are the half-hours of the day (0 to 47) between which people are
+	// up.
+	wakingFrom, wakingTo = 11, 46
+	// maxSparePart is the greatest reserve, as a fraction of the tank's capacity.
+	maxSparePart = 0.8
 
-	// tankStart is what switching the element on counts, in pence: an hour is not cut up for less.
+	// tankStart is the cost of switching on, in pence, so that a plan has no more windows than
+	// are worth it.
 	tankStart = 0.1
-	// tankHold is what a half-hour counts in which it is on: it is not left on where the thermostat has it off.
+	// tankHold is the cost of a half-hour on, in pence, so that the tank is not left on while
+	// its thermostat has it off.
 	tankHold = 0.05
-	// tankMinSaving is what a new plan must save, in pence, and tankWarmer what it must lack less, in Wh added up
-	// over the half-hours, to replace one that was sent.
+	// tankMinSaving is what a new plan must save, in pence, and tankWarmer by how much its
+	// shortfall must be less, in Wh summed over the half-hours, to replace one that was sent.
 	tankMinSaving = 1.0
 	tankWarmer    = 100
-	// tankLeast is how far ahead a plan that was sent must reach to stay in force.
-	tankLeast = 12 * time.Hour
+	// minPlanAhead is how far ahead a plan that was sent must reach to stay in force.
+	minPlanAhead = 12 * time.Hour
 )
 
-// heatedTank is a tank, or what a heat pump has in common with one, with what its plan depends on.
+// heatedTank is a tank, or the common part of a heat pump, with everything that its plan
+// depends on.
 type heatedTank struct {
-	asset    flex.Asset
-	charging store.PlanningState // its tariff, and whether it is under control
-	plan     store.TankPlan      // in force
-	power    flex.Watts
-	capacity flex.WattHours
-	low      float64 // the comfort band, in degrees
-	high     float64
-	from     time.Time
-	known    store.HeatModel // what was learned of it
-	noted    flex.Period     // in which it was planned last
+	asset          flex.Asset
+	state          store.PlanningState // its tariff, and whether it is controlled
+	plan           store.TankPlan      // in force
+	power          flex.Watts
+	capacity       flex.WattHours
+	low            float64 // the comfort band, in degrees
+	high           float64
+	from           time.Time
+	model          store.HeatModel // the learned model
+	recordedPeriod flex.Period     // the half-hour in which it was last planned
 
-	stored   flex.WattHours // now, above the bottom of the band
-	basis    store.TankBasis
-	slots    []flex.Span        // to be planned: the rest of this half-hour, and those after it
-	residual float64            // pence of a kWh that is left at their end
-	buy      []float64          // pence of a kWh in each
-	closed   []bool             // the main fuse leaves the element no headroom
-	crowded  []bool             // it would, if all that can wait did so
-	capped   bool               // there are caps, under which no car is planned around what is asked for
-	needs    []taken            // what cars need that fall short beside it
-	yielded  bool               // it gave half-hours up for them
-	called   []store.HeaterCall // what instructions have it keep to
-	caps     *heatUnderCaps     // nil where none binds power
-	group    string             // of its site, under those
-	over     []int              // how many times its power it would exceed caps in each slot; nil where none binds power
-	pump     *heatPump          // that this is a part of; nil of a tank
+	stored       flex.WattHours // now, above the bottom of the band
+	basis        store.TankBasis
+	slots        []flex.Span        // to be planned: the rest of this half-hour, and the following ones
+	residual     float64            // value of a kWh that is stored at their end, in pence
+	buy          []float64          // price of a kWh in each slot, in pence
+	closed       []bool             // the main fuse leaves it too little headroom
+	usedByOthers []bool             // it would leave enough if all loads that can be moved were
+	underCaps    bool               // there are caps; then cars are not planned around requests
+	carLosses    []carLoss          // what it takes from cars that fall short
+	gaveUp       bool               // it gave up half-hours for cars
+	calls        []store.HeaterCall // the instructions that bind it
+	headroom     *heatHeadroom      // nil where none binds power
+	group        string             // the cap group of its site
+	excess       []int              // by how many times its power it would exceed caps in each slot; nil without caps
+	pump         *heatPump          // the heat pump that this is part of; nil for a tank
 
-	// of each that calls it, how others come back; nil where it need not wait for others
+	// for each instruction that calls it, the return of all called assets; nil if it may
+	// return at once
 	returns []*instruct.Rebound
 }
 
-// PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each
-// half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
-// and on several machines at once.
+// PlanTanks plans every hot-water tank and heat pump that is controlled and due: once in each
+// half-hour, and when prices, its tariff, a reading or its site's capacity changed. It is safe
+// to run twice and on several machines at once.
 func (s *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(
 		ctx,
@@ -93,7 +100,7 @@ func (s *Service) PlanTanksOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var r worker.Report
-	run := batteryRun{Service: s}
+	run := plannerRun{Service: s}
 	err := run.batteries(
 		ctx,
 		org,
@@ -108,8 +115,9 @@ func (s *Service) PlanTanksOf(
 	return r, nil
 }
 
-// planTank plans one tank or heat pump to the end of tomorrow, and sends what changed.
-func (run *batteryRun) planTank(
+// planTank plans one tank or heat pump to the end of tomorrow, and sends the plan if it
+// changed.
+func (run *plannerRun) planTank(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -123,12 +131,12 @@ func (run *batteryRun) planTank(
 	if flex.KindOf(err) == flex.NotFound { // deleted since it was found
 		return nil
 	}
-	if err != nil || t.why() != "" {
+	if err != nil || t.uncontrolledReason() != "" {
 		return err
 	}
 
-	t.capped = capped
-	t.caps, err = run.caps.readHeat(ctx, tx, inForce)
+	t.underCaps = capped
+	t.headroom, err = run.caps.readHeat(ctx, tx, inForce)
 	if err != nil {
 		return err
 	}
@@ -155,16 +163,17 @@ func (run *batteryRun) planTank(
 	return t.planWater(ctx, tx)
 }
 
-// planWater plans a hot-water tank of which is known what is around it, and sends what changed.
+// planWater plans a hot-water tank after everything that it depends on was read, and sends the
+// plan if it changed.
 func (t *heatedTank) planWater(ctx context.Context, tx *store.Tx) error {
-	t.yieldToCaps()
-	t.yields(t.besideNeeds)
+	t.closeOverCaps()
+	t.giveUpForCars(t.onBesideCars)
 	p := t.problem(t.buy, t.closed)
 	plan := tank.Solve(p)
-	asks := t.askWater(&plan)
-	if kept, ok := t.keeps(p, &plan); ok {
-		t.note(&kept)
-		return t.put(ctx, tx, asks)
+	requests := t.requestForWater(&plan)
+	if current, ok := t.currentSuffices(p, &plan); ok {
+		t.record(&current)
+		return t.putUnchanged(ctx, tx, requests)
 	}
 
 	accepted, err := tx.Accepted(ctx, t.asset.ID)
@@ -173,34 +182,34 @@ func (t *heatedTank) planWater(ctx context.Context, tx *store.Tx) error {
 	}
 
 	t.replace(t.steps(plan.On), accepted)
-	t.note(&plan)
+	t.record(&plan)
 
-	return t.send(ctx, tx, asks)
+	return t.send(ctx, tx, requests)
 }
 
-// send puts a plan in force, with what the heater asks for beside it. The caps are locked.
+// send puts a plan in force, with the heater's requests. The caller must have locked the caps.
 func (t *heatedTank) send(
 	ctx context.Context,
 	tx *store.Tx,
-	asks []flex.Step,
+	requests []flex.Step,
 ) error {
-	t.plan.Asks = asks
+	t.plan.Asks = requests
 	if err := tx.SendTankPlan(ctx, &t.plan); err != nil {
 		return err
 	}
-	if err := t.expect(ctx, tx); err != nil {
+	if err := t.recordExpected(ctx, tx); err != nil {
 		return err
 	}
 
-	if err := t.keepHalfHour(ctx, tx, true); err != nil {
+	if err := t.recordHalfHour(ctx, tx, true); err != nil {
 		return err
 	}
 
-	if err := t.tellCars(ctx, tx); err != nil {
+	if err := t.replanCars(ctx, tx); err != nil {
 		return err
 	}
 
-	if err := heatChanged(ctx, tx); err != nil {
+	if err := markCapsForHeat(ctx, tx); err != nil {
 		return err
 	}
 	t.countSent()
@@ -208,7 +217,8 @@ func (t *heatedTank) send(
 	return nil
 }
 
-// lockTank is readTank with the site locked before the tank: others lock a site, and then the tank or the mark of its plan.
+// lockTank locks a heater's site and then reads the heater. Others lock a site before the tank
+// or the mark of its plan, too.
 func lockTank(
 	ctx context.Context,
 	tx *store.Tx,
@@ -225,7 +235,8 @@ func lockTank(
 	return readTank(ctx, tx, id)
 }
 
-// readTank locks a tank and reads what its plan depends on.
+// readTank locks a tank and its plan, and reads what its plan depends on. It updates its model
+// if that is due.
 func readTank(
 	ctx context.Context,
 	tx *store.Tx,
@@ -241,7 +252,7 @@ func readTank(
 	}
 
 	t, err := tankOf(ctx, tx, c)
-	if err != nil || t.why() != "" {
+	if err != nil || t.uncontrolledReason() != "" {
 		return t, err
 	}
 
@@ -250,7 +261,7 @@ func readTank(
 	return t, err
 }
 
-// tankOf is a tank with its plan.
+// tankOf reads a tank or heat pump with its plan and its model, without locks.
 func tankOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -262,9 +273,9 @@ func tankOf(
 	}
 
 	t := &heatedTank{
-		asset:    asset,
-		charging: c,
-		from:     tx.Now().Truncate(time.Second),
+		asset: asset,
+		state: c,
+		from:  tx.Now().Truncate(time.Second),
 	}
 	t.low, t.high = tankBand(&asset)
 
@@ -283,20 +294,20 @@ func tankOf(
 		return t, err
 	}
 
-	t.noted = flex.PeriodAt(t.plan.StoredAt)
+	t.recordedPeriod = flex.PeriodAt(t.plan.StoredAt)
 
-	t.known, err = tx.HeatModel(ctx, asset.ID)
+	t.model, err = tx.HeatModel(ctx, asset.ID)
 
 	return t, err
 }
 
-// why is why a tank is left alone; empty if it is planned.
-func (t *heatedTank) why() string {
-	if !t.charging.Excluded.IsZero() {
+// uncontrolledReason says why a tank is not controlled; empty if it is.
+func (t *heatedTank) uncontrolledReason() string {
+	if !t.state.Excluded.IsZero() {
 		return "an operator has it excluded from control"
 	}
 
-	if !t.charging.Controlled {
+	if !t.state.Controlled {
 		return "its site is not enrolled in " + string(flex.FullAssetSchedule)
 	}
 
@@ -307,15 +318,16 @@ func (t *heatedTank) why() string {
 	return ""
 }
 
-// floor is the level at which all of its water is cold.
+// floor is the level at which all of its water is cold, in Wh below the bottom of the band.
 func (t *heatedTank) floor() int {
 	below := (t.low - TankCold) / (t.high - t.low)
 	return -int(below * float64(t.capacity))
 }
 
-// readStored finds out what the tank holds now: as it was read in the last two hours and as its plan
-// moved it since then; else as its plan comes to; else nothing above the bottom of its band. A reading of
-// before the plan in force is in that plan already, or came too late for it.
+// readStored sets how much heat the tank stores now. The first of these that is known counts:
+// a reading of the last two hours, projected by the plan in force; what that plan expects;
+// else the bottom of the band. A reading from before the plan in force is not used: that plan
+// was made with it, or it came too late.
 func (t *heatedTank) readStored(ctx context.Context, tx *store.Tx) error {
 	read, at, known, err := t.readHeat(ctx, tx)
 	if err != nil {
@@ -328,10 +340,10 @@ func (t *heatedTank) readStored(ctx context.Context, tx *store.Tx) error {
 
 	switch {
 	case known && (follows || !planned):
-		t.basis, t.stored = store.TankRead, t.moved(read, at)
+		t.basis, t.stored = store.TankRead, t.projected(read, at)
 	case planned:
 		t.basis = store.TankExpected
-		t.stored = t.moved(t.plan.Stored, t.plan.StoredAt)
+		t.stored = t.projected(t.plan.Stored, t.plan.StoredAt)
 		if t.plan.Basis == store.TankAssumed {
 			t.basis = store.TankAssumed
 		}
@@ -342,8 +354,8 @@ func (t *heatedTank) readStored(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// readHeat is what the tank was last read to hold, and when, if that was lately: as its temperature, or as a
-// battery's charge.
+// readHeat returns the last reading of the tank's heat, and when it was read; false if there
+// is none of the last two hours. It may be a temperature or a state of charge.
 func (t *heatedTank) readHeat(
 	ctx context.Context,
 	tx *store.Tx,
@@ -365,8 +377,9 @@ func (t *heatedTank) readHeat(
 	return flex.WattHours(share * float64(t.capacity)), read.To, true, nil
 }
 
-// moved is what the tank holds now that held some at an instant, if it did what it was sent.
-func (t *heatedTank) moved(
+// projected is the heat that the tank stores now if it stored level at an instant and followed
+// its plan since.
+func (t *heatedTank) projected(
 	level flex.WattHours,
 	at time.Time,
 ) flex.WattHours {
@@ -378,7 +391,7 @@ func (t *heatedTank) moved(
 	return levels[len(levels)-1]
 }
 
-// spansTo cuts a time at its half-hours.
+// spansTo divides a span at its half-hours.
 func spansTo(from, to time.Time) []flex.Span {
 	var spans []flex.Span
 	for _, p := range periodsTo(flex.PeriodAt(from), to) {
@@ -391,17 +404,17 @@ func spansTo(from, to time.Time) []flex.Span {
 	return spans
 }
 
-// onAt reports whether steps have the element on at an instant.
+// onAt reports whether steps have a heater on at an instant.
 func onAt(steps []flex.Step, at time.Time) bool {
 	return slices.ContainsFunc(steps, func(s flex.Step) bool {
 		return s.Limit > 0 && !at.Before(s.From) && at.Before(s.To)
 	})
 }
 
-// slot is a time within a half-hour as the planner knows it, before its price.
+// slot returns a slot of the planning problem, without its price.
 func (t *heatedTank) slot(s flex.Span, known *tank.Pattern) tank.Slot {
 	_, place := kindOf(flex.PeriodAt(s.From))
-	spare := min(known.Spare[place], int(spareMost*float64(t.capacity)))
+	spare := min(known.Spare[place], int(maxSparePart*float64(t.capacity)))
 	used := int64(known.Used[place]) * int64(s.Len()) / int64(flex.HalfHour)
 
 	return tank.Slot{
@@ -411,7 +424,8 @@ func (t *heatedTank) slot(s flex.Span, known *tank.Pattern) tank.Slot {
 	}
 }
 
-// readAround reads what the tank's half-hours cost, and what else is drawn at its site in them.
+// readAround reads the prices of the tank's half-hours, and what else draws power at its site
+// in them.
 func (s *Service) readAround(
 	ctx context.Context,
 	tx *store.Tx,
@@ -423,7 +437,7 @@ func (s *Service) readAround(
 		return err
 	}
 
-	m, err := s.meterBeside(
+	m, err := s.readMeter(
 		ctx,
 		tx,
 		&t.asset,
@@ -436,10 +450,11 @@ func (s *Service) readAround(
 	t.residual = r.residual
 	t.readSlots(m, periods[:min(len(periods), len(r.buy))], r.buy)
 
-	return t.readOver(ctx, tx)
+	return t.readExcess(ctx, tx)
 }
 
-// readSlots notes the half-hours that have a price, and what all else at the site leaves in them.
+// readSlots sets the half-hours that have a price, and in which of them the main fuse leaves
+// the heater enough.
 func (t *heatedTank) readSlots(
 	m *meter,
 	periods []flex.Period,
@@ -449,15 +464,15 @@ func (t *heatedTank) readSlots(
 		span := p.Span().Meet(flex.Span{From: t.from, To: p.End()})
 		t.slots = append(t.slots, span)
 		t.buy = append(t.buy, prices[i])
-		closed := m.supply.Set && t.power > m.leaves(p)
+		closed := m.supply.Set && t.power > m.headroom(p)
 		t.closed = append(t.closed, closed)
-		t.crowded = append(t.crowded, closed && t.power <= m.leavesHeat(p))
+		t.usedByOthers = append(t.usedByOthers, closed && t.power <= m.heatHeadroom(p))
 	}
 
-	t.needs = m.needsOf(t.power, t.slots)
+	t.carLosses = m.carLosses(t.power, t.slots)
 }
 
-// rates are what the tank's half-hours cost: what they cost a battery.
+// rates returns the prices of the tank's half-hours: those that a battery would have.
 func (t *heatedTank) rates(
 	ctx context.Context,
 	tx *store.Tx,
@@ -470,7 +485,7 @@ func (t *heatedTank) rates(
 
 	return periodRates(ctx, tx, &store.Battery{
 		Asset:      t.asset,
-		SiteTariff: t.charging.SiteTariff,
-		Tariff:     t.charging.Tariff,
+		SiteTariff: t.state.SiteTariff,
+		Tariff:     t.state.Tariff,
 	}, org.Settings, periods)
 }

@@ -12,7 +12,7 @@ import (
 	"flexd/internal/store"
 )
 
-// problem is what is to be planned, at some prices, where some half-hours are closed.
+// problem returns the tank's planning problem at some prices, with some half-hours closed.
 func (t *heatedTank) problem(prices []float64, closed []bool) *tank.Problem {
 	p := &tank.Problem{
 		Top:   int(t.capacity),
@@ -29,44 +29,46 @@ func (t *heatedTank) problem(prices []float64, closed []bool) *tank.Problem {
 		s := t.slot(span, known)
 		s.Price, s.Closed = prices[i], closed[i]
 		s.Extra = t.extra(span)
-		s.Hold = t.overPrice(i)
+		s.Hold = t.excessPrice(i)
 		p.Slots = append(p.Slots, s)
 	}
 
 	return p
 }
 
-// keeps reports whether the plan in force stays so, and what it comes to with the new one after its end: it
-// reaches far enough, the main fuse still has headroom for it, and it is nearly as good as the new one.
-func (t *heatedTank) keeps(
+// currentSuffices reports whether the plan in force may stay: it reaches far enough, the main
+// fuse has headroom for it, and it is nearly as good as the new one. It returns the plan in
+// force, continued by the new one after its end.
+func (t *heatedTank) currentSuffices(
 	p *tank.Problem,
 	plan *tank.Plan,
 ) (tank.Plan, bool) {
 	on, ok := t.plannedOn(plan.On)
-	if !ok || t.endsSoon() {
+	if !ok || t.endsTooSoon() {
 		return tank.Plan{}, false
 	}
 
-	kept := tank.Run(p, on)
-	worse := kept.Short > plan.Short+tankWarmer ||
-		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
+	current := tank.Run(p, on)
+	worse := current.Short > plan.Short+tankWarmer ||
+		current.Short >= plan.Short && current.Cost > plan.Cost+tankMinSaving
 	if t.plan.Released { // its best plan replaces the one in force
 		worse = !slices.Equal(on, plan.On)
 	}
 
-	return kept, !worse
+	return current, !worse
 }
 
-// endsSoon reports whether the plan in force ends soon, and a new one would reach further. Where prices are known no further than it
-// reaches, a new one would end as soon, and be sent each time that it is worked out.
-func (t *heatedTank) endsSoon() bool {
-	soon := t.plan.End().Before(t.from.Add(tankLeast))
+// endsTooSoon reports whether the plan in force ends soon and a new one would reach further.
+// If prices are known no further than the plan in force reaches, a new plan would end as soon,
+// and be sent at each run.
+func (t *heatedTank) endsTooSoon() bool {
+	soon := t.plan.End().Before(t.from.Add(minPlanAhead))
 
-	return soon && t.endsWithin()
+	return soon && t.endsBeforeSlots()
 }
 
-// plannedOn is when the element is on by the plan in force, and after its end as is given; false where there is none, or the fuse has no
-// headroom for it any more.
+// plannedOn returns when the element is on by the plan in force, and after its end as given.
+// It is false if there is no such plan, or the fuse has no headroom for it any more.
 func (t *heatedTank) plannedOn(after []bool) ([]bool, bool) {
 	if t.plan.Generation == 0 || t.plan.Freed || t.plan.Power != t.power {
 		return nil, false
@@ -87,7 +89,8 @@ func (t *heatedTank) plannedOn(after []bool) ([]bool, bool) {
 	return on, true
 }
 
-// steps are the windows of a plan: the element's power where it may be on, 0 where it may not.
+// steps returns the windows of a plan: the element's power where it may be on, and 0 where it
+// may not.
 func (t *heatedTank) steps(on []bool) []flex.Step {
 	var steps []flex.Step
 	for i, s := range t.slots {
@@ -107,8 +110,9 @@ func (t *heatedTank) steps(on []bool) []flex.Step {
 	return steps
 }
 
-// replace puts new steps in the place of those in force. Until the client has accepted them the tank may be
-// following what it was sent before. One that control had let go is free until then.
+// replace replaces the plan in force. Until its client has accepted the new plan, the tank may
+// be following the old one: May is the most of both. A tank that was not controlled may draw
+// its power until then.
 func (t *heatedTank) replace(steps []flex.Step, accepted int64) {
 	old := &t.plan
 	may := [][]flex.Step{steps}
@@ -126,18 +130,18 @@ func (t *heatedTank) replace(steps []flex.Step, accepted int64) {
 		Generation: old.Generation,
 		Power:      t.power,
 		Steps:      steps,
-		May:        mostOf(may, t.power, t.from),
+		May:        maxOf(may, t.power, t.from),
 	}
 }
 
-// mostOf is the most of some lists of steps at each instant, from one on. After the end of a list the tank
-// draws what it likes.
-func mostOf(
+// maxOf returns the most of some lists of steps at each instant, from one on. After the end
+// of a list the tank may draw its power.
+func maxOf(
 	lists [][]flex.Step,
 	power flex.Watts,
 	from time.Time,
 ) []flex.Step {
-	d := draws{power: power, lists: lists}
+	d := loadBound{power: power, lists: lists}
 	end := from
 	for _, list := range lists {
 		end = flex.Later(end, list[len(list)-1].To)
@@ -147,27 +151,27 @@ func mostOf(
 	for _, s := range spansTo(from, end) {
 		limit := flex.Watts(0)
 		for _, list := range d.lists {
-			one := draws{
-				lists: [][]flex.Step{list},
-				power: power,
-				free:  true,
+			one := loadBound{
+				lists:     [][]flex.Step{list},
+				power:     power,
+				openEnded: true,
 			}
 
 			limit = max(limit, one.powerAt(s.From))
 		}
 
-		most = joined(most, flex.Step{Span: s, Limit: limit})
+		most = appendStep(most, flex.Step{Span: s, Limit: limit})
 	}
 
 	return most
 }
 
-// note keeps with the plan what is known of the tank, and what it is expected to lack.
-func (t *heatedTank) note(plan *tank.Plan) {
+// record records with the plan what it was made from, and the expected shortfall.
+func (t *heatedTank) record(plan *tank.Plan) {
 	t.plan.Stored, t.plan.StoredAt = t.stored, t.from
 	t.plan.Basis = t.basis
 	t.plan.Lack, t.plan.LackAt = 0, time.Time{}
-	t.plan.Expected = t.draws(plan)
+	t.plan.Expected = t.plannedSteps(plan)
 
 	if level, slot := plan.Lowest(); slot >= 0 && level < 0 {
 		t.plan.Lack = flex.WattHours(-level)
@@ -175,13 +179,14 @@ func (t *heatedTank) note(plan *tank.Plan) {
 	}
 }
 
-// tanksAt is what the planned tanks of a site may draw, but for one asset.
-func tanksAt(
+// heatersAt returns the power that the tanks and heat pumps of a site may draw by their plans,
+// except for one asset.
+func heatersAt(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-	but flex.AssetID,
-) ([]draws, error) {
+	except flex.AssetID,
+) ([]loadBound, error) {
 	plans, err := tx.TankPlansAt(ctx, site)
 	if err != nil {
 		return nil, fmt.Errorf("read the plans of tanks: %w", err)
@@ -196,10 +201,10 @@ func tanksAt(
 		return nil, err
 	}
 
-	var all []draws
+	var all []loadBound
 	for i := range plans {
 		p := &plans[i]
-		if p.AssetID == but {
+		if p.AssetID == except {
 			continue
 		}
 
@@ -213,12 +218,12 @@ func tanksAt(
 			steps = p.Steps
 		}
 
-		all = append(all, draws{
-			lists: [][]flex.Step{steps},
-			power: p.Power,
-			free:  true,
-			wired: wiringOf(assets, p),
-			asks:  p.Asks,
+		all = append(all, loadBound{
+			lists:     [][]flex.Step{steps},
+			power:     p.Power,
+			openEnded: true,
+			wiring:    wiringOf(assets, p),
+			requests:  p.Asks,
 
 			pending: accepted < p.Generation,
 		})
@@ -227,7 +232,8 @@ func tanksAt(
 	return all, nil
 }
 
-// wiringOf is how the tank of a plan is wired; on one phase that nobody knows if it is not among the assets.
+// wiringOf returns the wiring of the heater of a plan; one unknown phase if it is not among
+// the assets.
 func wiringOf(assets []flex.Asset, p *store.TankPlan) flex.Wiring {
 	for i := range assets {
 		if assets[i].ID == p.AssetID {
@@ -238,9 +244,10 @@ func wiringOf(assets []flex.Asset, p *store.TankPlan) flex.Wiring {
 	return flex.Wiring{}
 }
 
-// tankInForce is the plan of a tank, as a schedule, with what it says in words. One that is left alone is a
-// NotFound failure that says why.
-func tankInForce(
+// heaterExplanation returns the plan in force of a tank or heat pump as a schedule, with its
+// explanation. It is NotFound, with the reason, if the asset is not controlled or not planned
+// yet.
+func heaterExplanation(
 	ctx context.Context,
 	tx *store.Tx,
 	c store.PlanningState,
@@ -250,15 +257,15 @@ func tankInForce(
 		return Explanation{}, err
 	}
 
-	return t.explained(ctx, tx)
+	return t.explanation(ctx, tx)
 }
 
-// explained is the plan in force, as tankInForce gives it.
-func (t *heatedTank) explained(
+// explanation returns the plan in force with its explanation.
+func (t *heatedTank) explanation(
 	ctx context.Context,
 	tx *store.Tx,
 ) (Explanation, error) {
-	if why := t.why(); why != "" {
+	if why := t.uncontrolledReason(); why != "" {
 		return Explanation{}, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule: it is left alone, because %s",
@@ -285,13 +292,13 @@ func (t *heatedTank) explained(
 	x.Steps = t.plan.Steps
 	x.Exact, x.Cause = true, store.CauseInputs
 	if t.asset.Type == flex.HeatPump {
-		explainPump(t, &x)
+		explainHeatPump(t, &x)
 	} else {
 		x.Summary = t.summary()
 		x.Inputs = t.inputs()
 	}
 
-	x.Summary += t.calledText()
+	x.Summary += t.callText()
 
 	var err error
 	x.Accepted, err = tx.Accepted(ctx, t.asset.ID)
@@ -299,7 +306,7 @@ func (t *heatedTank) explained(
 	return x, err
 }
 
-// basisText says how the heat in a tank is known.
+// basisText says where the heat in a tank is known from.
 var basisText = map[store.TankBasis]string{
 	store.TankRead:     "as it was read lately",
 	store.TankExpected: "by what was planned since it was last read",
@@ -307,7 +314,7 @@ var basisText = map[store.TankBasis]string{
 		"band when it was first planned",
 }
 
-// summary says in words what a tank's plan does and comes to.
+// summary describes a tank's plan and its result.
 func (t *heatedTank) summary() string {
 	clock := func(at time.Time) string {
 		return flex.Clock(at, flex.London, "Mon 15:04")
@@ -341,7 +348,7 @@ func (t *heatedTank) summary() string {
 		text += " The band is assumed, as none was set."
 	}
 
-	if water := t.known.Water; water != nil {
+	if water := t.model.Water; water != nil {
 		text += fmt.Sprintf(
 			" What is drawn was learned from %d days of readings since %s.",
 			water.Days,
@@ -361,7 +368,7 @@ func (t *heatedTank) summary() string {
 	return text
 }
 
-// inputs are what a tank's plan is worked out from, and how each is known.
+// inputs returns what a tank's plan was made from, and where each value is from.
 func (t *heatedTank) inputs() []Input {
 	band, from := "default", "default"
 	how := "assumed: tapping cycle M of EU regulation 814/2013"
@@ -369,7 +376,7 @@ func (t *heatedTank) inputs() []Input {
 		band = "asset"
 	}
 
-	if water := t.known.Water; water != nil {
+	if water := t.model.Water; water != nil {
 		from = "readings"
 		how = fmt.Sprintf(
 			"learned from %d days of readings since %s",
@@ -378,7 +385,7 @@ func (t *heatedTank) inputs() []Input {
 		)
 	}
 
-	used, spare := t.daily()
+	used, spare := t.dailyUse()
 	comfort := fmt.Sprintf("%g to %g °C", t.low, t.high)
 
 	return []Input{

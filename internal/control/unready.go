@@ -11,51 +11,51 @@ import (
 )
 
 const (
-	// unreadyFrom is the energy from which a car was not ready: less is rounding, or what two
-	// meters differ by.
-	unreadyFrom flex.WattHours = 250
-	// unreadyStay is how long before a day the stays begin whose deadlines of that day are
-	// looked at.
-	unreadyStay = 7 * 24 * time.Hour
-	// unreadyPart is of how many deadlines the readings are read at once.
-	unreadyPart = 500
+	// minMissing is the least missing energy for which a car counts as not ready: less may be
+	// due to rounding or to differences between meters.
+	minMissing flex.WattHours = 250
+	// maxStayBefore is how long before a day a stay may have begun whose deadline on that day
+	// is checked.
+	maxStayBefore = 7 * 24 * time.Hour
+	// unreadyBatch is the number of deadlines whose readings are read at once.
+	unreadyBatch = 500
 )
 
-// UnreadyCause is why a car was not ready, as a word.
+// UnreadyCause is the cause for which a car was not ready.
 type UnreadyCause string
 
-// The causes. Why a plan did not have all is explained with the asset.
+// The causes. Why a plan fell short is explained on the asset's page.
 const (
 	UnreadyPlan      UnreadyCause = "plan"
 	UnreadyUnplugged UnreadyCause = "unplugged_early"
 	UnreadyDrew      UnreadyCause = "drew_less"
 )
 
-// Unready is a car that had less than was asked for by a time that has passed.
+// Unready is a car that had charged less than it needed by a deadline that has passed.
 type Unready struct {
 	AssetID      flex.AssetID
-	ExternalID   string // empty of an asset that was deleted since
+	ExternalID   string // empty for an asset that was deleted since
 	PluggedInAt  time.Time
 	PluggedOutAt time.Time // zero while the car is plugged in
 	ReadyBy      time.Time
 	Need         flex.WattHours
-	Planned      flex.WattHours // by the last schedule towards it, up to ready-by
-	Had          flex.WattHours // by then, or when it was unplugged
+	Planned      flex.WattHours // by the last schedule for the deadline, up to ready-by
+	Had          flex.WattHours // by ready-by, or when it was unplugged
 	Metered      bool           // Had is metered; else it is what the schedule allowed
 	Cause        UnreadyCause
 }
 
-// Missing is what it lacked.
+// Missing is the missing energy.
 func (u *Unready) Missing() flex.WattHours { return u.Need - u.Had }
 
-// dueNeed is what was asked for by a time that has passed, and the last schedule towards it.
-type dueNeed struct {
+// pastDeadline is a deadline that has passed, with the last schedule for it.
+type pastDeadline struct {
 	Unready
-	counted flex.Span // whose readings count towards it, as on the asset's page
+	counted flex.Span // the time whose readings count, as on the asset's page
 }
 
-// Unready returns the cars that were not ready by a time on a London day, the one that lacks
-// most first. The zero day is today.
+// Unready returns the cars that missed a deadline on a London day, the one with the most
+// missing energy first. The zero day is today.
 func (s *Service) Unready(
 	ctx context.Context,
 	org flex.OrgID,
@@ -75,7 +75,7 @@ func (s *Service) Unready(
 	return found, err
 }
 
-// UnreadyView is the list of a day, and what it can be chosen from.
+// UnreadyView is the list of a day, with the organisations that can be chosen.
 type UnreadyView struct {
 	Orgs  []flex.Org
 	Org   flex.OrgID // zero if there is none
@@ -84,7 +84,8 @@ type UnreadyView struct {
 	Cars  []Unready
 }
 
-// ViewUnready is Unready of an organisation, the first if it is zero, with what can be chosen.
+// ViewUnready is Unready for an organisation, or for the first one if it is zero, with the
+// organisations that can be chosen.
 func (s *Service) ViewUnready(
 	ctx context.Context,
 	org flex.OrgID,
@@ -116,14 +117,14 @@ func unreadyOn(
 	tx *store.Tx,
 	day flex.Day,
 ) ([]Unready, error) {
-	due, err := dueNeeds(ctx, tx, day.Span())
+	due, err := pastDeadlines(ctx, tx, day.Span())
 	if err != nil {
 		return nil, err
 	}
 
 	var found []Unready
-	for part := range slices.Chunk(due, unreadyPart) {
-		short, err := unreadyOf(ctx, tx, part)
+	for part := range slices.Chunk(due, unreadyBatch) {
+		short, err := missedIn(ctx, tx, part)
 		if err != nil {
 			return nil, err
 		}
@@ -140,14 +141,14 @@ func unreadyOn(
 	return found, err
 }
 
-// dueNeeds returns what was asked for by a time in a span that has passed.
-func dueNeeds(
+// pastDeadlines returns the deadlines in a span that have passed.
+func pastDeadlines(
 	ctx context.Context,
 	tx *store.Tx,
 	span flex.Span,
-) ([]dueNeed, error) {
-	var due []dueNeed
-	var newer store.Plugged // the schedule that was read before
+) ([]pastDeadline, error) {
+	var due []pastDeadline
+	var newer store.Plugged // the schedule that was read before this one
 	var replacedAt time.Time
 	add := func(p *store.Plugged) {
 		if p.AssetID != newer.AssetID || !p.PluggedInAt.Equal(newer.PluggedInAt) {
@@ -163,31 +164,31 @@ func dueNeeds(
 		}
 
 		if span.Contains(p.ReadyBy) && isLastTowards(p, replacedAt, tx.Now()) {
-			due = append(due, dueNeedOf(p))
+			due = append(due, pastDeadlineOf(p))
 		}
 		replacedAt = p.Steps[0].From
 	}
 
-	err := eachDueSchedule(ctx, tx, span, add)
+	err := eachLastSchedule(ctx, tx, span, add)
 
 	return due, err
 }
 
-// eachDueSchedule calls add with the schedules that may be the last towards a deadline in a
-// span, those of a stay one after the other, the newest first. A stay that was over before the
-// span has one of these at most, its newest.
-func eachDueSchedule(
+// eachLastSchedule calls add with each schedule that may be the last one for a deadline in a
+// span: stay by stay, the newest first. A stay that was over before the span has at most one
+// of these, its newest.
+func eachLastSchedule(
 	ctx context.Context,
 	tx *store.Tx,
 	span flex.Span,
 	add func(*store.Plugged),
 ) error {
-	// A day at a time, as all schedules of the stays that began in it are put in order. What
-	// was replaced before the span was not the last towards a deadline in it; one that was
-	// replaced just as it begins may be.
+	// It reads a day at a time, because all schedules of the stays that began in it are
+	// sorted. A schedule that was replaced before the span was not the last one for a deadline
+	// in it; one that was replaced exactly at its beginning may be.
 	const step = 24 * time.Hour
 	since := span.From.Add(-time.Microsecond)
-	for from := span.From.Add(-unreadyStay); from.Before(span.To); from = from.Add(step) {
+	for from := span.From.Add(-maxStayBefore); from.Before(span.To); from = from.Add(step) {
 		began := flex.Span{
 			From: from,
 			To:   flex.Earlier(from.Add(step), span.To),
@@ -206,9 +207,9 @@ func eachDueSchedule(
 	return nil
 }
 
-// isLastTowards reports whether a schedule was the last towards its deadline, and that has
-// passed or the car has left. The schedule that replaced it was made at an instant, zero if
-// none did. One by which control ended is towards none.
+// isLastTowards reports whether a schedule was the last one for its deadline, and that has
+// passed or the car has left. replacedAt is when the next schedule was made, zero if there is
+// none. A schedule by which control ended is for no deadline.
 func isLastTowards(p *store.Plugged, replacedAt, now time.Time) bool {
 	if p.Freed || p.Need <= 0 || !p.ReadyBy.After(p.Steps[0].From) {
 		return false
@@ -221,16 +222,16 @@ func isLastTowards(p *store.Plugged, replacedAt, now time.Time) bool {
 	return !deadlineEnd(p.ReadyBy, p.PluggedOutAt).After(now)
 }
 
-// dueNeedOf reads a deadline from the last schedule towards it. It has what the schedule
-// allowed until something else is metered.
-func dueNeedOf(p *store.Plugged) dueNeed {
+// pastDeadlineOf returns the deadline of the last schedule for it. Until it is metered, the
+// car counts as having charged what the schedule allowed.
+func pastDeadlineOf(p *store.Plugged) pastDeadline {
 	from := p.Steps[0].From
 	followed := flex.Span{
 		From: from,
 		To:   flex.Later(from, deadlineEnd(p.ReadyBy, p.PluggedOutAt)),
 	}
 
-	d := dueNeed{
+	d := pastDeadline{
 		Unready: Unready{
 			AssetID:      p.AssetID,
 			PluggedInAt:  p.PluggedInAt,
@@ -250,7 +251,7 @@ func dueNeedOf(p *store.Plugged) dueNeed {
 	}
 
 	switch {
-	case d.Need-d.Planned >= unreadyFrom:
+	case d.Need-d.Planned >= minMissing:
 		d.Cause = UnreadyPlan
 	case followed.To.Before(d.ReadyBy):
 		d.Cause = UnreadyUnplugged
@@ -261,7 +262,8 @@ func dueNeedOf(p *store.Plugged) dueNeed {
 	return d
 }
 
-// countedTowards is when what is metered counts towards the deadline of a schedule.
+// countedTowards returns the time in which metered energy counts for the deadline of a
+// schedule.
 func countedTowards(p *store.Plugged) flex.Span {
 	stay := store.Session{Session: flex.Session{
 		PluggedInAt:  p.PluggedInAt,
@@ -274,13 +276,13 @@ func countedTowards(p *store.Plugged) flex.Span {
 	)
 }
 
-// unreadyOf returns those of some deadlines by which the car had less than was asked for.
-func unreadyOf(
+// missedIn returns those of some deadlines that were missed.
+func missedIn(
 	ctx context.Context,
 	tx *store.Tx,
-	part []dueNeed,
+	part []pastDeadline,
 ) ([]Unready, error) {
-	metered, err := readingsOfDue(ctx, tx, part)
+	metered, err := readingsOf(ctx, tx, part)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +294,7 @@ func unreadyOf(
 			d.Had, d.Metered = g.delivered(d.counted), true
 		}
 
-		if d.Missing() >= unreadyFrom {
+		if d.Missing() >= minMissing {
 			short = append(short, d.Unready)
 		}
 	}
@@ -314,12 +316,12 @@ func coversAll(
 	return true
 }
 
-// readingsOfDue reads what the assets of some deadlines were metered, in the time of all of
-// these.
-func readingsOfDue(
+// readingsOf reads the metered energy of the assets of some deadlines, over the time of all
+// of these.
+func readingsOf(
 	ctx context.Context,
 	tx *store.Tx,
-	part []dueNeed,
+	part []pastDeadline,
 ) (map[flex.AssetID][]flex.Reading, error) {
 	span := part[0].counted
 	found := map[flex.AssetID][]flex.Reading{}
@@ -344,7 +346,7 @@ func readingsOfDue(
 	return found, err
 }
 
-// nameUnready fills in what the assets are called.
+// nameUnready sets the names of the assets.
 func nameUnready(ctx context.Context, tx *store.Tx, found []Unready) error {
 	if len(found) == 0 {
 		return nil

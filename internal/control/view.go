@@ -22,11 +22,11 @@ var causeText = map[store.Cause]string{
 	store.CauseCalled:    "the grid instructed the fleet, or no more",
 }
 
-// CauseText says in words why a schedule was made.
+// CauseText describes why a schedule was made.
 func CauseText(c store.Cause) string { return causeText[c] }
 
-// AssetWhy explains a schedule that was ever committed, by the id of its push, of whosever
-// asset. One of another organisation than the asset's is NotFound.
+// AssetWhy explains any stored schedule of an asset of any organisation, by the id of its
+// push. A schedule of another organisation than the asset's is NotFound.
 func (s *Service) AssetWhy(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -46,17 +46,17 @@ func (s *Service) AssetWhy(
 	return x, err
 }
 
-// Performance is how planning does for an organisation.
+// Performance has measurements of the planning for an organisation.
 type Performance struct {
 	Orgs           []flex.Org
 	Org            flex.OrgID // zero if there is none
 	Sample         []Sampled
 	P50, P99, Most time.Duration // of the sample's times
-	// of the sample, by PerformanceEnds; the last has no end
+	// numbers of plans by PerformanceEnds; the last class has no end
 	Counts  []int
 	Short   int
 	GapMost flex.MicroPounds
-	Proven  int // plans whose cost is the proven least, to the penny
+	Proven  int // plans whose cost is proven to be the least, to a penny
 	Causes  []CauseCount
 	Planned int64
 	Changed int64
@@ -68,7 +68,7 @@ type CauseCount struct {
 	Count int
 }
 
-// PerformanceEnds cut the histogram of solve times.
+// PerformanceEnds are the ends of the classes of the histogram of solve times.
 var PerformanceEnds = []time.Duration{
 	10 * time.Microsecond,
 	20 * time.Microsecond,
@@ -79,7 +79,7 @@ var PerformanceEnds = []time.Duration{
 	time.Millisecond,
 }
 
-// Performance says how planning does for an organisation, the first of them if none is chosen.
+// Performance measures the planning for an organisation; for the first one if none is chosen.
 func (s *Service) Performance(
 	ctx context.Context,
 	chosen flex.OrgID,
@@ -106,20 +106,20 @@ func (s *Service) Performance(
 		return err
 	})
 
-	p.sum()
+	p.summarise()
 	p.Planned, p.Changed = s.Planned()
 
 	return p, err
 }
 
-// sum sums the sample up.
-func (p *Performance) sum() {
+// summarise computes the statistics of the sample.
+func (p *Performance) summarise() {
 	const penny flex.MicroPounds = 10_000
-	took := make([]time.Duration, 0, len(p.Sample))
+	durations := make([]time.Duration, 0, len(p.Sample))
 	p.Counts = make([]int, len(PerformanceEnds)+1)
 
 	for _, v := range p.Sample {
-		took = append(took, v.Took)
+		durations = append(durations, v.Took)
 		i, _ := slices.BinarySearch(PerformanceEnds, v.Took)
 		p.Counts[i]++
 
@@ -133,15 +133,15 @@ func (p *Performance) sum() {
 		}
 	}
 
-	slices.Sort(took)
-	p.P50, p.P99 = flex.Quantile(took, 50), flex.Quantile(took, 99)
+	slices.Sort(durations)
+	p.P50, p.P99 = flex.Quantile(durations, 50), flex.Quantile(durations, 99)
 
-	if len(took) > 0 {
-		p.Most = took[len(took)-1]
+	if len(durations) > 0 {
+		p.Most = durations[len(durations)-1]
 	}
 }
 
-// OrgCaps is an organisation with what binds its assets to each other.
+// OrgCaps is an organisation with its caps.
 type OrgCaps struct {
 	flex.Org
 	flex.Caps
@@ -164,7 +164,7 @@ func (s *Service) AllCaps(ctx context.Context) ([]OrgCaps, error) {
 	return list, err
 }
 
-// OrgForeseen is what prices would do to the fleet of an organisation.
+// OrgForeseen is the effect of supposed prices on the fleet of an organisation.
 type OrgForeseen struct {
 	Name string
 	Foreseen
@@ -194,22 +194,22 @@ func (s *Service) ForeseeAll(
 	return list, err
 }
 
-// Order is what somebody asks of the fleet.
+// Order is an operator's request to the fleet.
 type Order struct {
 	flex.Span
 	// against the plan, negative to draw less; zero if there is a limit
 	Change          flex.Watts
 	Limit           *flex.Watts // the most that may be drawn; nil for a change
-	Group, GSPGroup string      // of whom; empty for any
+	Group, GSPGroup string      // the groups of the called assets; empty for any
 	Service         string
 	Reason          string
-	Price           flex.Price // that the service pays; zero if it was not said
-	// the cheapest are called, whoever was called before
+	Price           flex.Price // what the service pays; zero if not stated
+	// the cheapest assets are called, regardless of earlier calls
 	Unfair bool
 	Who    string
 }
 
-// Instruction is the order as it is previewed and sent.
+// Instruction returns the order as an instruction.
 func (o *Order) Instruction() flex.Instruction {
 	return flex.Instruction{
 		Span:    o.Span,
@@ -224,7 +224,7 @@ func (o *Order) Instruction() flex.Instruction {
 	}
 }
 
-// Goal says what is asked for, in a few words.
+// Goal describes the target in a few words.
 func (o *Order) Goal() string {
 	in := o.Instruction()
 	return in.Goal()
@@ -235,25 +235,25 @@ type InstructionsView struct {
 	Orgs   []flex.Org
 	Org    flex.OrgID // zero if there is none
 	Lines  []InstructionLine
-	Active int // that bind, on whatever page they stand
+	Active int // active instructions on all pages
 	Total  int
 	Next   flex.InstructionID // the page that follows; zero after the last
 }
 
-// InstructionLine is an instruction, and where it is.
+// InstructionLine is an instruction in a list, with its state.
 type InstructionLine struct {
 	ID        flex.InstructionID
 	From      time.Time
 	To        time.Time
 	State     InstructionState
-	Goal      string // what is asked for, in a few words
-	Group     string // of whom; empty for any
+	Goal      string // the target, in a few words
+	Group     string // the group of the called assets; empty for any
 	GSPGroup  string
 	Service   string
 	Reason    string
 	Who       string
 	MadeAt    time.Time
-	StoppedAt time.Time // zero if nobody stopped it
+	StoppedAt time.Time // zero if it was not stopped
 	StoppedBy string
 }
 
@@ -278,12 +278,12 @@ func instructionLine(
 	}
 }
 
-// Binds reports whether an instruction of the state can be stopped.
+// Binds reports whether an instruction in this state is active and can be stopped.
 func (s InstructionState) Binds() bool {
 	return s == InstructionOrdered || s == InstructionRunning
 }
 
-// Binds reports whether it can be stopped.
+// Binds reports whether the instruction can be stopped.
 func (l InstructionLine) Binds() bool { return l.State.Binds() }
 
 // InstructionsOf returns a page of the instructions of an organisation, the first of them if
@@ -323,7 +323,7 @@ func (s *Service) InstructionsOf(
 	return v, err
 }
 
-// InstructionOrg returns whose an instruction is.
+// InstructionOrg returns the organisation of an instruction.
 func (s *Service) InstructionOrg(
 	ctx context.Context,
 	id flex.InstructionID,

@@ -6,16 +6,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// AssetView is an asset as it is, and what its schedules in a span were, as an operator is
-// shown it.
+// AssetView is the present state of an asset with its schedules in a span, for operators.
 type AssetView struct {
 	ID           flex.AssetID
 	ExternalID   string
 	Type         flex.AssetType
-	Power        *flex.Watts     // rated; null if never given
+	Power        *flex.Watts     // rated; nil if never given
 	Capacity     *flex.WattHours // null if never given
-	Phase        string          // of one on one phase, which: L1, L2 or L3; empty for not given
-	Phases       int             // that it is planned on, given or by its power
+	Phase        string          // of a single-phase asset: L1, L2 or L3; empty if not given
+	Phases       int             // number of phases that it is planned with, given or derived from its power
 	PhasesGiven  bool
 	Model        string
 	Firmware     string
@@ -29,19 +28,19 @@ type AssetView struct {
 	Postcode string
 
 	Controlled bool // its site has consented to full schedule control
-	// since when an operator has it excluded from control; zero if it is not
+	// when an operator excluded it from control; zero if it is not excluded
 	Excluded     time.Time
 	Open         bool
 	PluggedInAt  time.Time // of the last session; zero if there never was one
 	PluggedOutAt time.Time
 	ReadyBy      time.Time
-	// the newest schedule that the client has taken; 0 for none
+	// the newest generation that the client has accepted; 0 for none
 	Accepted int64
 
 	Now  time.Time
-	From time.Time // of the time that is shown
+	From time.Time // the beginning of the time shown
 	To   time.Time
-	// of the last session in that time, the oldest first
+	// schedules of the last session in that time, the oldest first
 	Schedules []ScheduleLine
 	Note      string
 }
@@ -54,7 +53,7 @@ type ScheduleLine struct {
 	Cause      string
 }
 
-// View is the past as an operator is shown it.
+// View returns the past of an asset in the form that operators see.
 func (p *Past) View() AssetView {
 	v := p.record()
 	c := &p.Charging
@@ -76,7 +75,7 @@ func (p *Past) View() AssetView {
 	return v
 }
 
-// record is the view of the asset's record and its site's.
+// record returns the view with the records of the asset and its site.
 func (p *Past) record() AssetView {
 	a := &p.Asset
 	return AssetView{

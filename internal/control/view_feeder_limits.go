@@ -9,32 +9,32 @@ import (
 	"flexd/internal/store"
 )
 
-// LimitsView is what limits the feeders of an organisation, now and later, and the links on
-// which that comes.
+// LimitsView has the present and future limits of an organisation's feeders, and the links on
+// which they arrive.
 type LimitsView struct {
 	Orgs   []flex.Org
 	Org    flex.OrgID
-	Limits []LimitLine // those of links that are lost first
+	Limits []LimitLine // fallbacks of lost links first
 	Links  []LinkLine
 }
 
-// LimitLine is the most that a constraint group may draw, or give to the grid, for a time.
+// LimitLine is the most that a constraint group may draw or export for a time.
 type LimitLine struct {
 	Group     string
 	Direction flex.Direction
 	From      time.Time
-	To        time.Time // zero for a fallback, which binds until the link is alive
+	To        time.Time // zero for a fallback, which applies until the link is heard again
 	Power     flex.Watts
 	Source    string // import, openadr or fallback
 	Binds     bool   // now
-	Lowest    bool   // of those that bind now: this one holds the group
-	NumSites  int    // of the group and of those that lie in it
+	Lowest    bool   // it is the lowest of those that apply now
+	NumSites  int    // in the group and the groups inside it
 }
 
-// LinkLine is a link with the fallback that binds when it is silent.
+// LinkLine is a link with the fallback that applies when it is silent.
 type LinkLine struct {
 	Group string
-	// the most that is drawn, and that is given; nil for no bound
+	// the most that may be drawn and exported then; nil for no limit
 	Fallback *flex.Watts
 	Export   *flex.Watts
 	Silence  time.Duration // after which it counts as lost
@@ -42,7 +42,8 @@ type LinkLine struct {
 	LostAt   time.Time // zero while it is alive
 }
 
-// LimitsOf returns what limits the feeders of an organisation, of the first if none is chosen.
+// LimitsOf returns the limits of an organisation's feeders; those of the first organisation if
+// none is chosen.
 func (s *Service) LimitsOf(
 	ctx context.Context,
 	chosen flex.OrgID,
@@ -62,9 +63,9 @@ func (s *Service) LimitsOf(
 	return v, err
 }
 
-// LimitsFor returns what limits the feeders of an organisation: what binds one group if its
-// name is given, and one site if its id is, with what limits the groups around. A group or
-// site that there is not is NotFound; a site that is in no group is limited by nothing.
+// LimitsFor returns the limits of an organisation's feeders. With the name of a group, or the
+// id of a site, only the limits that apply to it are returned, including those of the groups
+// around it. An unknown group or site is NotFound; a site in no group has no limits.
 func (s *Service) LimitsFor(
 	ctx context.Context,
 	org flex.OrgID,
@@ -79,7 +80,7 @@ func (s *Service) LimitsFor(
 		}
 
 		if group != "" {
-			if err := v.keepAround(ctx, tx, group); err != nil {
+			if err := v.keepPath(ctx, tx, group); err != nil {
 				return err
 			}
 		}
@@ -92,7 +93,7 @@ func (s *Service) LimitsFor(
 		}
 
 		path, err := tx.CapPath(ctx, site)
-		v.keep(path)
+		v.keepGroups(path)
 
 		return err
 	})
@@ -100,9 +101,8 @@ func (s *Service) LimitsFor(
 	return v, err
 }
 
-// keepAround leaves out what does not bind a group: what is of neither it nor a group around
-// it.
-func (v *LimitsView) keepAround(
+// keepPath removes the limits of all groups except one and the groups around it.
+func (v *LimitsView) keepPath(
 	ctx context.Context,
 	tx *store.Tx,
 	group string,
@@ -112,13 +112,13 @@ func (v *LimitsView) keepAround(
 	}
 
 	tree, err := tx.CapTree(ctx)
-	v.keep(tree.Path(group))
+	v.keepGroups(tree.Path(group))
 
 	return err
 }
 
-// keep leaves out what is of other groups.
-func (v *LimitsView) keep(groups []string) {
+// keepGroups removes the limits and links of other groups.
+func (v *LimitsView) keepGroups(groups []string) {
 	v.Limits = slices.DeleteFunc(v.Limits, func(l LimitLine) bool {
 		return !slices.Contains(groups, l.Group)
 	})
@@ -172,7 +172,8 @@ func (v *LimitsView) read(
 	return v.countSites(ctx, tx)
 }
 
-// countSites says how many sites each limit binds: of its group, and of those that lie in it.
+// countSites sets the number of sites that each limit applies to: those of its group and of
+// the groups inside it.
 func (v *LimitsView) countSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -193,8 +194,8 @@ func (v *LimitsView) countSites(
 	return err
 }
 
-// markLowest marks of each group and direction the lowest limit that binds now, and the first
-// of equals.
+// markLowest marks the lowest limit that applies now for each group and direction; of equal
+// ones, the first.
 func (v *LimitsView) markLowest() {
 	type part struct {
 		group     string
@@ -215,7 +216,7 @@ func (v *LimitsView) markLowest() {
 	}
 }
 
-// addFallbacks adds what binds as a link is lost.
+// addFallbacks adds the fallbacks that apply because a link is lost.
 func (v *LimitsView) addFallbacks(l *flex.CapLink) {
 	for _, direction := range []flex.Direction{flex.Import, flex.Export} {
 		power := l.Of(direction)

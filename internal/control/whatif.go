@@ -11,7 +11,8 @@ import (
 	"flexd/internal/tariff"
 )
 
-// Question is what is to be supposed; a field that is nil or zero is as it is.
+// Question has the suppositions of a what-if question; a field that is nil or zero stays as it
+// is.
 type Question struct {
 	Need          *flex.WattHours
 	ReadyByLocal  *flex.WallTime
@@ -23,16 +24,16 @@ type Question struct {
 	Prices []flex.PricedPeriod
 }
 
-// Comparison is the plan of an asset from now on as it is, and as it would be. Err says why
-// there is none.
+// Comparison has the plan of an asset from now on with its present inputs and with the
+// supposed ones. Err says why there is none.
 type Comparison struct {
 	AssetID  flex.AssetID
 	Current  charge.Plan
 	Proposed charge.Plan
 	// whether the proposed plan would replace the schedule in force
 	Decision Decision
-	// Alone says that the schedule in force was made together with others of the site, and
-	// neither plan was: their figures are not those of its explanation.
+	// Alone says that the schedule in force was made together with others of the site, but
+	// neither plan was: their figures differ from those of its explanation.
 	Alone bool
 	Err   error
 }
@@ -47,8 +48,8 @@ func (a *Comparison) Energy() flex.WattHours {
 	return a.Proposed.Energy - a.Current.Energy
 }
 
-// WhatIf plans assets as they are and as they would be, and stores nothing. An asset that is
-// not plugged in is planned as if it were plugged in now.
+// WhatIf plans assets with their present inputs and with the supposed ones, and stores
+// nothing. An asset that is not plugged in is planned as if it were plugged in now.
 func (s *Service) WhatIf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -98,15 +99,16 @@ func (s *Service) whatIf(
 	return answers, nil
 }
 
-// compare plans an asset as it is and as it would be, and decides on the second plan.
+// compare plans an asset with its present and its supposed inputs, and decides on the second
+// plan.
 func (s *Service) compare(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 	q Question,
-	w *pluggedIn,
+	w *pluggedInLoads,
 ) (Comparison, error) {
-	c, err := supposePluggedIn(ctx, tx, asset)
+	c, err := asPluggedIn(ctx, tx, asset)
 	if err != nil {
 		return Comparison{}, err
 	}
@@ -139,12 +141,12 @@ func (s *Service) compareUnder(
 		return Comparison{}, err
 	}
 
-	limitByRate(&inputs, u.headroom != nil || u.site != nil)
+	limitToLearned(&inputs, u.headroom != nil || u.site != nil)
 	current := problemUnder(inputs, from, known, u.headroom)
 
 	alone, _ := u.solve(&current, c, inputs)
 
-	supposed := q.suppose(inputs, from)
+	supposed := q.apply(inputs, from)
 	problem := problemUnder(supposed, from, overlay(known, q.Prices), u.headroom)
 	supposedPlan, _ := u.solve(&problem, c, supposed)
 
@@ -166,8 +168,8 @@ func (s *Service) compareUnder(
 	)
 }
 
-// compareCandidates returns an asset's plans as it is and as it would be, with what its car
-// discharges in both, and the decision on the second.
+// compareCandidates returns an asset's present and supposed plans, with the discharge of its
+// car in both, and the decision on the second.
 func (s *Service) compareCandidates(
 	ctx context.Context,
 	tx *store.Tx,
@@ -179,12 +181,12 @@ func (s *Service) compareCandidates(
 ) (Comparison, error) {
 	a := Comparison{Alone: plannedTogether(&c.Current)}
 	var err error
-	a.Current, err = s.supposeDischarging(ctx, tx, c, u, Question{}, is, before)
+	a.Current, err = s.planSupposedDischarge(ctx, tx, c, u, Question{}, is, before)
 	if err != nil {
 		return a, err
 	}
 
-	a.Proposed, err = s.supposeDischarging(ctx, tx, c, u, q, would, candidate)
+	a.Proposed, err = s.planSupposedDischarge(ctx, tx, c, u, q, would, candidate)
 	a.Decision = s.decide(ctx, c.Asset.ID, candidate)
 
 	// The schedule in force was made with the site's battery, and neither plan was: they are
@@ -207,10 +209,10 @@ func plannedTogether(s *store.Schedule) bool {
 // site. A what-if plan is not.
 func (p *Past) PlannedTogether() bool { return plannedTogether(&p.Charging.Current) }
 
-// supposeDischarging plans the discharge of a candidate's car, and returns its plan with it. A
-// car that does not discharge beside others, or for which prices are supposed, is planned as
-// it charges alone.
-func (s *Service) supposeDischarging(
+// planSupposedDischarge plans the discharge of a candidate's car, and returns its plan with
+// that. A car that cannot discharge, or for which prices are supposed, is planned as one that
+// only charges.
+func (s *Service) planSupposedDischarge(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -247,7 +249,7 @@ func (s *Service) supposeDischarging(
 	x := Explanation{Plan: plan}
 	x.Schedule.From, x.Schedule.Steps = *e, candidate.newSteps()
 	x.Plan.Steps, x.Plan.Periods = x.Steps, slices.Clone(plan.Periods)
-	x.sayPeriods(&own)
+	x.addDischargePeriods(&own)
 
 	return x.Plan, nil
 }
@@ -260,12 +262,12 @@ func (q *Question) candidate(
 	now time.Time,
 ) *Candidate {
 	return &Candidate{
-		Trigger:  q.trigger(),
-		Required: current.Generation == 0,
-		Measured: would.Learned != nil,
-		Now:      now,
-		Current:  current.Charging(),
-		Given:    dischargesAhead(current, now.Truncate(time.Second)),
+		Trigger:    q.trigger(),
+		Required:   current.Generation == 0,
+		Measured:   would.Learned != nil,
+		Now:        now,
+		Current:    current.Charging(),
+		Discharges: dischargeSteps(current, now.Truncate(time.Second)),
 	}
 }
 
@@ -284,7 +286,7 @@ func currentInputs(
 
 	current := &c.Current
 	if c.Open() {
-		inputs.Ramp = continuedRamp(current.From.Ramp, false)
+		inputs.Ramp = rampContinuing(current.From.Ramp, false)
 	}
 
 	if current.Generation > 0 && current.From.ReadyBy.After(from) {
@@ -304,7 +306,7 @@ func problemUnder(
 ) charge.Problem {
 	fuse := r != nil && r.fuse
 	if fuse {
-		raiseToLeast(&e)
+		raiseToMinPower(&e)
 	}
 
 	p := problemOf(e, from, ps)
@@ -313,9 +315,9 @@ func problemUnder(
 	return p
 }
 
-// supposePluggedIn returns an asset that charges as it would be planned if it were plugged in
-// now.
-func supposePluggedIn(
+// asPluggedIn returns the planning state of an asset that charges, as if it were plugged
+// in now.
+func asPluggedIn(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -352,9 +354,8 @@ func (p *Past) QuestionReadyBy() (flex.WallTime, *time.Location) {
 	return wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zone), zone
 }
 
-// trigger returns why the asset would be planned again: because of the market if only prices
-// are supposed, of which it is supposed too that they have not changed for a while; else as
-// after an event.
+// trigger returns the trigger of the supposed plan: the market if only prices are supposed, as
+// if they had not changed the schedule recently; else an event.
 func (q *Question) trigger() Trigger {
 	intended := q.Need != nil || q.ReadyByLocal != nil || q.MayChargePeak != nil
 	given := q.Mode != "" || q.Tariff != nil || q.Power > 0
@@ -365,8 +366,9 @@ func (q *Question) trigger() Trigger {
 	return ByMarket
 }
 
-// suppose changes the inputs as the question says. Another need counts from now on.
-func (q *Question) suppose(e store.PlanInputs, from time.Time) store.PlanInputs {
+// apply returns the inputs with the suppositions of the question. A supposed need counts
+// from now on.
+func (q *Question) apply(e store.PlanInputs, from time.Time) store.PlanInputs {
 	wall := wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zoneOf(e.Tariff))
 
 	if q.Tariff != nil {

@@ -52,7 +52,7 @@ func TestService_AheadBatteries(t *testing.T) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
 		seed := storetest.NewSeed(t, db, url)
 		steer := &control.Service{DB: db}
-		service := &grid.Service{DB: db, BatteryMoves: steer.BatteryMoves}
+		service := &grid.Service{DB: db, DeviceMoves: steer.DeviceMoves}
 
 		id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Battery, 3000)
 		seed.Exec(`UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, id.Bytes())
@@ -122,7 +122,7 @@ func offerBattery(t *testing.T, db *store.DB, seed *storetest.Seed, service *gri
 
 	var moved []forecast.Moved
 	err = db.Read(t.Context(), seed.Org, func(tx *store.Tx) error {
-		moved, err = service.BatteryMoves(t.Context(), tx, &flex.Instruction{Span: asked.Span, Change: -1})
+		moved, err = service.DeviceMoves(t.Context(), tx, &flex.Instruction{Span: asked.Span, Change: -1})
 		return err
 	})
 	if err != nil || len(moved) != 1 || moved[0].KWh < 2.99 || moved[0].KWh > 3.01 {

@@ -35,7 +35,7 @@ func TestService_AheadHeaters(t *testing.T) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
 		seed := storetest.NewSeed(t, db, url)
 		steer := &control.Service{DB: db}
-		service := &grid.Service{DB: db, BatteryMoves: steer.BatteryMoves}
+		service := &grid.Service{DB: db, DeviceMoves: steer.DeviceMoves}
 		var ids []flex.AssetID
 		var sites []flex.SiteID
 		for range 2 {

@@ -17,7 +17,7 @@ type Service struct {
 	DB *store.DB
 	// what each device would move for an instruction against its plan in force, and the cost;
 	// nil for offers priced by cars alone
-	BatteryMoves func(context.Context, *store.Tx, *flex.Instruction) ([]forecast.Moved, error)
+	DeviceMoves func(context.Context, *store.Tx, *flex.Instruction) ([]forecast.Moved, error)
 	// calls each with what each tank and heat pump of a scope does in a number of half-hours
 	// from now on, and could do; those for which left is true only as planned. nil for not
 	// counted

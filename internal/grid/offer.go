@@ -193,7 +193,7 @@ func (s *Service) priceDevices(
 	again *replay,
 	asked *flex.Offer,
 ) error {
-	if s.BatteryMoves == nil {
+	if s.DeviceMoves == nil {
 		return nil
 	}
 
@@ -208,7 +208,7 @@ func (s *Service) priceDevices(
 		in.Change = 1
 	}
 
-	moves, err := s.BatteryMoves(ctx, tx, &in)
+	moves, err := s.DeviceMoves(ctx, tx, &in)
 	days := float64(max(1, len(again.days)))
 	for _, m := range moves {
 		m.KWh *= days

@@ -102,7 +102,7 @@ func TestService_MakeOfferWhileOthersWrite(t *testing.T) {
 		pastEvenings(seed, flex.DayAt(now), 60, 10)
 
 		wrote := false
-		service := &grid.Service{DB: db, BatteryMoves: func(ctx context.Context, _ *store.Tx, _ *flex.Instruction) ([]forecast.Moved, error) {
+		service := &grid.Service{DB: db, DeviceMoves: func(ctx context.Context, _ *store.Tx, _ *flex.Instruction) ([]forecast.Moved, error) {
 			done := make(chan error, 1)
 			go func() {
 				_, err := db.AddOrg(ctx, "Other")
