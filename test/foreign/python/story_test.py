@@ -166,7 +166,9 @@ class Story(unittest.TestCase):
         now = api.SandboxApi(self.client).set_clock(api.ClockRequest(local_time="18:00:00")).now
         intent = api.Intent(energy_required_kwh=20, ready_by=now + datetime.timedelta(hours=13), charging_mode="minimise_charging_time")
 
-        events.asset_plug_in_event_entities_asset_asset_id_event_plug_in_post(asset_id, api.PlugInEventRequest(tariff=OFF_PEAK, intent=intent))
+        # The body of plug-in may be left out, so that the client takes it by name alone.
+        events.asset_plug_in_event_entities_asset_asset_id_event_plug_in_post(
+            asset_id, plug_in_event_request=api.PlugInEventRequest(tariff=OFF_PEAK, intent=intent))
         schedule = api.SchedulesApi(self.client).get_schedule(asset_id)
         self.assertGreater(len(schedule.periods), 1)
         self.assets.event_handling_status_update_entities_asset_asset_id_callback_event_id_post(
