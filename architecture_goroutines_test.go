@@ -17,7 +17,7 @@ var uncaught = map[string]string{
 	"internal/delivery.claim":        "it runs statements of store alone",
 	"internal/delivery.apply":        "send makes an outcome of a panic itself",
 	"internal/delivery.run":          "the dispatcher that the other goroutines report to: without it nothing is pushed",
-	"internal/control.join":          "each read makes an error of a panic itself",
+	"internal/control.subscribe":     "each read makes an error of a panic itself",
 	"internal/operations.wholeFleet": "readFleet makes an error of a panic itself",
 }
 
