@@ -35,7 +35,7 @@ const (
 
 // solveHome plans a site with batteries twice: the cars first and the batteries around them;
 // and all as one, with each car restricted to the half-hours that this gives it. The second
-// plan is used if it meets as much of the needs and costs the household less. build builds the
+// plan is used if it meets as much of the needs and costs the household less. pose builds the
 // problem.
 func (f *sitePlan) solveHome(
 	ctx context.Context,
