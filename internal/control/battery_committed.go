@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -209,6 +210,12 @@ func (l *phaseLoad) addAsset(
 	}
 
 	b, err := tx.Battery(ctx, a.ID)
+	if errors.Is(err, store.ErrUnreadable) {
+		always, err := movesAlways(ctx, tx, a.ID)
+		l.add(always.power, always.wiring)
+
+		return err
+	}
 	if err == nil {
 		l.add(b.Power(), b.Wiring())
 	}

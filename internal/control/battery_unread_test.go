@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,4 +90,30 @@ func TestBatteries_UnreadFuse(t *testing.T) {
 func (h *fixture) chargeSpans(id flex.AssetID) int {
 	h.Helper()
 	return strings.Count(h.sentTo(id), "CHARGE") - strings.Count(h.sentTo(id), "DISCHARGE")
+}
+
+// TestBatteries_UnreadSchedule has one of two batteries be unreadable behind a fuse: the other one's client gets its schedule, with the charging
+// of the half-hours that are fixed.
+func TestBatteries_UnreadSchedule(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		h.setSupply(5000, 5000)
+		ids := []flex.AssetID{h.sized(3000, 10_000, 10), h.sized(3000, 10_000, 10)}
+		h.runBatteries()
+		if h.chargeSpans(ids[1]) == 0 {
+			slices.Reverse(ids)
+		}
+
+		before, _, err := h.service.BatterySteps(h.Context(), h.Org, ids[1])
+		if err != nil || h.chargeSpans(ids[1]) == 0 {
+			t.Fatalf("it is sent %v, %v: nothing is shown", before, err)
+		}
+
+		h.spoils(ids[0])
+		after, _, err := h.service.BatterySteps(h.Context(), h.Org, ids[1])
+		if err != nil || !slices.Equal(after, before) {
+			t.Errorf("it is sent %v, and before that %v: %v", after, before, err)
+		}
+
+		h.mends(ids[0]) // the checks at the end read it
+	})
 }

@@ -2,6 +2,8 @@ package control
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"flexd/internal/engine/battery"
@@ -21,6 +23,7 @@ type siteCheck struct {
 	net        []flex.Watts // what the home is expected to draw, less its solar generation
 	dispatched []dispatchedAsset
 	otherLoads []otherBatteryLoad // of each half-hour
+	unread     []flex.AssetID     // other batteries whose records cannot be read
 }
 
 // dispatchedAsset is an asset of the site that is dispatched.
@@ -155,6 +158,9 @@ func (c *siteCheck) readBattery(
 	named bool,
 ) (flex.Wiring, error) {
 	b, err := tx.Battery(ctx, id)
+	if errors.Is(err, store.ErrUnreadable) {
+		return c.addUnread(ctx, tx, id, named)
+	}
 	if err != nil {
 		return flex.Wiring{}, err
 	}
@@ -167,6 +173,46 @@ func (c *siteCheck) readBattery(
 	}
 
 	return b.Wiring(), err
+}
+
+// addUnread adds a battery whose record cannot be read. Unless it is dispatched, it counts with
+// its full power in both directions. It returns its wiring.
+func (c *siteCheck) addUnread(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+	named bool,
+) (flex.Wiring, error) {
+	always, err := movesAlways(ctx, tx, id)
+	if err != nil || named {
+		return always.wiring, err
+	}
+
+	c.unread = append(c.unread, id)
+	for i := range c.otherLoads {
+		o := &c.otherLoads[i]
+		o.draw.add(always.power, always.wiring)
+		o.discharge.add(always.power, always.wiring)
+		o.totalDischarge += always.power
+	}
+
+	return always.wiring, nil
+}
+
+// unreadNote says which batteries count with their full power because their records cannot be
+// read; empty if there are none.
+func (c *siteCheck) unreadNote() string {
+	if len(c.unread) == 0 {
+		return ""
+	}
+
+	ids := make([]string, len(c.unread))
+	for i, id := range c.unread {
+		ids[i] = id.String()
+	}
+
+	return "; the full power of battery " + strings.Join(ids, " and battery ") +
+		" is counted, as what is stored of it cannot be read: report that as a fault in flexd"
 }
 
 // expect sets what a plan expects of the home.
@@ -257,12 +303,13 @@ func (c *siteCheck) checkDraw(i int, at time.Time) error {
 
 	return flex.Fail(
 		flex.Conflict,
-		"the main fuse of site %v carries %g kW, and beside the home itself and what other batteries are sent it leaves %g kW at %s, not the %g kW that the dispatch asks for",
+		"the main fuse of site %v carries %g kW, and beside the home itself and what other batteries are sent it leaves %g kW at %s, not the %g kW that the dispatch asks for%s",
 		c.site,
 		c.supply.Import.KW(),
 		others.headroom(c.supply.Import, wiring).KW(),
 		at.Format(time.RFC3339),
 		sum.KW(),
+		c.unreadNote(),
 	)
 }
 
@@ -291,12 +338,13 @@ func (c *siteCheck) checkDischarge(i int, at time.Time) error {
 
 	return flex.Fail(
 		flex.Conflict,
-		"site %v may export %g kW by its main fuse of %g kW and its export limit, and beside what the home is expected to draw and other batteries are sent that leaves %g kW at %s, not the %g kW that the dispatch asks for",
+		"site %v may export %g kW by its main fuse of %g kW and its export limit, and beside what the home is expected to draw and other batteries are sent that leaves %g kW at %s, not the %g kW that the dispatch asks for%s",
 		c.site,
 		min(c.supply.Export, c.supply.Import).KW(),
 		c.supply.Import.KW(),
 		remaining.KW(),
 		at.Format(time.RFC3339),
 		sum.KW(),
+		c.unreadNote(),
 	)
 }

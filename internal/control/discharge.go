@@ -395,7 +395,8 @@ func dropDischarge(e *store.PlanInputs, p *store.ScheduledAsset, from time.Time)
 
 // readPossibleSchedules reads the schedules that a car's charger may be following, if one of
 // them discharges: the newest, and those before it down to the last one that was accepted and
-// has not failed since. It leaves possibleSchedules nil if they are not all known.
+// has not failed since. If they are not all known, possibleSchedules stays nil, and the charger
+// may also draw its full power at any time.
 func (c *siteCar) readPossibleSchedules(ctx context.Context, tx *store.Tx) error {
 	c.possibleSteps = [][]flex.Step{c.Current.Steps}
 	chain := []*store.Schedule{&c.Current}
@@ -405,6 +406,7 @@ func (c *siteCar) readPossibleSchedules(ctx context.Context, tx *store.Tx) error
 	for len(chain) < chainMax && !accepted {
 		s, err := tx.Schedule(ctx, before)
 		if flex.KindOf(err) == flex.NotFound { // deleted after its retention: unknown
+			c.addUnknownSteps(tx.Now())
 			return nil
 		}
 		if err != nil {
@@ -429,9 +431,12 @@ func (c *siteCar) readPossibleSchedules(ctx context.Context, tx *store.Tx) error
 		_, accepted = up[s.EventID]
 	}
 
-	if len(chain) < chainMax { // else there are more
-		c.possibleSchedules = chain
+	if len(chain) == chainMax { // the earlier ones are not read
+		c.addUnknownSteps(tx.Now())
+		return nil
 	}
+
+	c.possibleSchedules = chain
 
 	return nil
 }

@@ -81,7 +81,7 @@ func (c *siteCar) keepDischarge(f *sitePlan) {
 	own.Rates = before.Rates
 
 	own.Parts = slices.DeleteFunc(slices.Clone(before.Parts), func(part store.DischargedPart) bool {
-		return flex.PeriodAt(part.From).End().Before(f.from)
+		return !flex.PeriodAt(part.From).End().After(f.from)
 	})
 
 	stay := flex.Span{From: f.from, To: c.end(f.from)}

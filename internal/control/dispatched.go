@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -161,6 +162,14 @@ func dispatchedBatteries(
 		}
 
 		b, err := tx.Battery(ctx, a.ID)
+		if errors.Is(err, store.ErrUnreadable) {
+			return nil, flex.Fail(
+				flex.Conflict,
+				"battery %v cannot be dispatched: %v: leave it out of the dispatch, and report this as a fault in flexd",
+				a.ID,
+				err,
+			)
+		}
 		if err != nil {
 			return nil, err
 		}

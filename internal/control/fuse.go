@@ -508,7 +508,7 @@ func (f *sitePlan) limit() flex.Watts {
 
 // readPossibleSteps reads the schedules that a car's charger may be following: the last one
 // that its client accepted, and those that were sent since, as it is not known whether they
-// arrived.
+// arrived. If these are not all known, the charger may draw its full power at any time.
 func (c *siteCar) readPossibleSteps(ctx context.Context, tx *store.Tx) error {
 	if c.Current.Generation == 0 {
 		return nil
@@ -529,11 +529,16 @@ func (c *siteCar) readPossibleSteps(ctx context.Context, tx *store.Tx) error {
 	}
 
 	s, err := tx.Schedule(ctx, c.Current.EventID)
-	for err == nil && !s.Before.IsZero() && len(c.possibleSteps) < chainMax {
+	for err == nil && !s.Before.IsZero() {
 		var followed bool
 		followed, err = isAccepted(ctx, tx, &s, accepted)
 		if followed || err != nil {
 			return err
+		}
+
+		if len(c.possibleSteps) == chainMax { // the earlier ones are not read
+			c.addUnknownSteps(tx.Now())
+			return nil
 		}
 
 		s, err = tx.Schedule(ctx, s.Before)
@@ -543,10 +548,17 @@ func (c *siteCar) readPossibleSteps(ctx context.Context, tx *store.Tx) error {
 	}
 
 	if flex.KindOf(err) == flex.NotFound { // deleted after its retention
+		c.addUnknownSteps(tx.Now())
 		return nil
 	}
 
 	return err
+}
+
+// addUnknownSteps adds a list by which the charger may draw its full power at any time.
+func (c *siteCar) addUnknownSteps(now time.Time) {
+	always := alwaysUpTo(c.from.Power, now)
+	c.possibleSteps = append(c.possibleSteps, always.lists...)
 }
 
 // isAccepted reports whether a schedule was followed: its client accepted it, and it did not
