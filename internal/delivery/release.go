@@ -24,7 +24,7 @@ type Release string
 const (
 	ReleaseAhead   Release = "ahead"   // the dispatch is not over
 	ReleaseUnknown Release = "unknown" // there is no reading since
-	ReleaseDone    Release = "done"
+	ReleaseDone    Release = "done"    // it does not follow the dispatch, or the client refused that
 	// it still follows the dispatch that is over
 	ReleaseMissing Release = "missing"
 	// a newer dispatch replaced it until its end: the release of that one is checked
@@ -136,6 +136,11 @@ func dispatchedOf(
 		return out, err
 	}
 
+	refused, err := tx.RefusedParts(ctx, []flex.EventID{d.ID})
+	if err != nil {
+		return out, err
+	}
+
 	for _, a := range d.Assets {
 		part := DispatchedAsset{
 			ID:       a.ID,
@@ -146,6 +151,9 @@ func dispatchedOf(
 
 		power, known := last[a.ID]
 		part.addRelease(tx.Now(), d.To, power, known)
+		if refused[store.DispatchPart{Event: d.ID, Asset: a.ID}] && part.Release == ReleaseMissing {
+			part.Release = ReleaseDone // it never followed the dispatch
+		}
 		part.replacedBy(d.To, replaced)
 		out.Assets = append(out.Assets, part)
 	}

@@ -21,7 +21,8 @@ const (
 
 // CheckReleases checks whether assets have returned from their dispatch: at store.ReleaseAfter
 // from its end and then every releaseEvery until releaseTime. To an asset that still follows
-// it, the dispatch is sent again, with its time over, at most ReleaseTries times.
+// it, the dispatch is sent again, with its time over, at most ReleaseTries times. A dispatch that
+// the client refused is not sent again, whatever the asset does.
 func (s *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithReleases), s.CheckReleasesOf)
 }
@@ -105,8 +106,8 @@ func checkReleased(
 		power, known := powers[r.Asset]
 
 		found := releaseOf(r.Power, power, known)
-		if r.Followed {
-			found = ReleaseDone // it follows the next dispatch
+		if r.Followed || r.Refused {
+			found = ReleaseDone // it follows the next dispatch, or never followed this one
 		}
 		if found == ReleaseMissing && mayResend(r, tx.Now()) {
 			r.Tries++

@@ -57,10 +57,14 @@ func (a *dispatchAnswer) lost() bool {
 // not reported as one that does not follow it. One that was refused for good, taken back or over before it was accepted does not
 // apply. This is the one place that decides that.
 func (a *dispatchAnswer) applies() bool {
-	accepted := a.accepted || a.after.Valid
-	refused := a.final && !accepted
+	return !a.refused() && !a.lost()
+}
 
-	return !refused && !a.lost()
+// refused reports whether nothing of the dispatch is sent any more, and its message was never accepted.
+func (a *dispatchAnswer) refused() bool {
+	accepted := a.accepted || a.after.Valid
+
+	return a.final && !accepted
 }
 
 // followed reports whether the client accepted the dispatch and the asset follows it.

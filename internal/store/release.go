@@ -24,6 +24,7 @@ type DueRelease struct {
 	Power    flex.Watts
 	Tries    int  // how often the dispatch was sent again since its end
 	Followed bool // the asset follows another dispatch at its end, or from within the hour after, or one replaced it
+	Refused  bool // the client refused the dispatch for the asset
 }
 
 // DueReleaseEvents returns up to limit dispatches of which assets are to be looked at by now.
@@ -90,9 +91,15 @@ func (tx *Tx) DueReleases(
 	}
 
 	followed, err := tx.followedByAnother(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+
+	refused, err := tx.RefusedParts(ctx, of)
 	for i := range due {
 		r := &due[i]
-		r.Followed = followed[DispatchPart{r.Event, r.Asset}]
+		part := DispatchPart{r.Event, r.Asset}
+		r.Followed, r.Refused = followed[part], refused[part]
 	}
 
 	return due, err
