@@ -279,44 +279,6 @@ func priceSymptom(s app.PriceSource) symptom {
 	return x
 }
 
-// checkRoles reports roles for which no source of prices is chosen.
-func checkRoles(ctx context.Context, h *app.App) ([]symptom, error) {
-	var orgs []flex.Org
-	err := h.DB.ReadAll(ctx, func(all *records.All) error {
-		var err error
-		orgs, err = all.Orgs(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-
-	var out []symptom
-	for _, o := range orgs {
-		_, doubts, err := h.Market.Roles(ctx, o.ID)
-		if err != nil {
-			return nil, err
-		}
-
-		x := symptom{
-			Part:   "price roles of " + o.Name,
-			Well:   len(doubts) == 0,
-			Detail: "planning and settlement have their sources",
-		}
-		if !x.Well {
-			x.Detail = strings.Join(doubts, "; ")
-			x.Do = fmt.Sprintf(
-				"flexd prices roles %q planning=SOURCE settlement=SOURCE",
-				o.Name,
-			)
-		}
-
-		out = append(out, x)
-	}
-
-	return out, nil
-}
-
 // checkExceptions lists what the console's first page lists. The background jobs run in the flexd
 // that serves: what failed of them it has said by an alert.
 func checkExceptions(
