@@ -23,13 +23,14 @@ const (
 	// change that saves less waits until the half-hour is over.
 	MinSavingRunning flex.MicroPounds = 50_000 // 5 p
 	// Slack and SlackPercent are how far a schedule may fall short of the need before it
-	// counts as wrong: a charging time, as schedules are cut to whole minutes, and a share of
-	// the need, as no meter is exact.
+	// counts as wrong. Slack is a charging time, because schedules are cut to whole minutes.
+	// SlackPercent is a share of the need, because no meter is exact.
 	Slack              = time.Minute
 	SlackPercent int64 = 1
 	// PowerPercent is the least difference between an asset's power and the power that its
-	// schedule was planned with, for which the schedule is replaced even by the same limits:
-	// less power, if the asset falls short; more, if the schedule falls short.
+	// schedule was planned with, for which even a schedule with the same limits is replaced.
+	// With less power the asset must fall short of its need; with more, the schedule must fall
+	// short.
 	PowerPercent int64 = 5
 )
 
@@ -50,35 +51,37 @@ const (
 // Candidate is a new plan of an asset, with what it is compared with: the schedule in force.
 type Candidate struct {
 	Trigger Trigger
-	// a schedule must be sent, even if nothing differs or none is in force
+	// a schedule must be sent, even if nothing differs or there is none in force
 	Required bool
 	Exceeds  bool // the schedule in force exceeds a cap or the main fuse
-	// the plan's need has an allowance for what the asset was measured to draw
+	// the plan's need includes an allowance for the power that the asset was measured to draw
 	Measured bool
-	// savings are not compared here, but for the fleet as a whole
+	// savings are compared for the fleet as a whole, and not here
 	Pooled bool
 	Now    time.Time // the instant
 	// when the market last changed the schedule in force; zero if never
 	MarketAt time.Time
 
 	Current []flex.Step // the steps of the schedule in force
-	// the power that it was planned with; zero for not compared
+	// the power that the schedule in force was planned with; zero if it is not compared
 	Power      flex.Watts
-	Discharges []flex.Step // what it discharges from now on
-	// the new plan's discharge, compared; nil if the car discharges nothing, or may not
+	Discharges []flex.Step // what the schedule in force discharges from now on
+	// the new plan's discharge, compared; nil if the car does not or may not discharge
 	Discharging *Discharging
 	Problem     *charge.Problem
 	Plan        *charge.Plan
 }
 
-// Decision says what becomes of the schedule in force.
+// Decision says whether the schedule in force is replaced.
 type Decision struct {
-	Replace bool // the plan replaces it; else it stays
+	Replace bool // the plan replaces the schedule in force
 	// the value of the replacement; store.Urgent if the schedule in force is wrong
 	Value flex.MicroPounds
-	// when to compare a schedule that stays again; zero for not before the next cause
+	// when to compare a schedule that was not replaced again; zero for not before the next
+	// cause
 	Again time.Time
-	// the rule of engine/check that the plan breaks, for which it is not sent; nil for none
+	// the rule of engine/check that the plan breaks, because of which it is not sent; nil for
+	// none
 	RuleBroken error
 }
 
@@ -86,12 +89,18 @@ type Decision struct {
 // this: for events, prices, caps and what-if questions. The first of these rules that applies
 // decides:
 //
-// - A replacement is required, or the schedule in force exceeds a cap: replace. Also if the asset has clearly less power than it was planned with and falls short, or clearly more and falls less short.
-// - The plan has the same limits from now on: keep.
-// - After an event: replace.
-// - The schedule in force has become wrong, or costs too much by the thresholds above: replace. For prices only MarketInterval after they last changed the schedule; under caps, the same for a change that only saves money.
-// - A schedule that discharges is replaced if the car would fall short by it or may no longer discharge, or if the other plan saves the household DischargeMinSaving.
-// - A plan that breaks a rule of engine/check is never sent.
+//   - A replacement is required, or the schedule in force exceeds a cap: replace. The same if
+//     the asset has clearly less power than that schedule was planned with and falls short, or
+//     clearly more and falls less short.
+//   - The plan has the same limits from now on: keep the schedule in force.
+//   - After an event: replace.
+//   - The schedule in force has become wrong, or costs too much by the thresholds above:
+//     replace. For prices, only MarketInterval after they last changed the schedule. Under
+//     caps the same holds for a change that only saves money.
+//   - A schedule that discharges is replaced if the car would fall short by it or may no
+//     longer discharge, or if the other plan saves the household DischargeMinSaving.
+//
+// A plan that breaks a rule of engine/check is never sent.
 func Decide(c *Candidate) Decision {
 	d := c.decideUnchecked()
 	if !d.Replace {
@@ -137,13 +146,13 @@ func (c *Candidate) decideUnchecked() Decision {
 	return d
 }
 
-// fallsShortOtherwise reports whether the asset's shortfall is not the one of the schedule in
-// force, because that was planned with another power.
+// fallsShortOtherwise reports whether the schedule in force was planned with another power, so
+// that the asset's shortfall is not the one that it states.
 func (c *Candidate) fallsShortOtherwise() bool { return c.slower() || c.faster() }
 
 // slower reports whether the asset has clearly less power than the schedule in force was
-// planned with, and therefore falls short. The schedule in force shows no shortfall, and its
-// energy would be counted as more than was drawn.
+// planned with, and therefore falls short. The schedule in force states no shortfall, and more
+// energy would be counted for it than was drawn.
 func (c *Candidate) slower() bool {
 	p := c.Problem
 	if int64(p.Power)*100 >= int64(c.Power)*(100-PowerPercent) {
@@ -154,7 +163,7 @@ func (c *Candidate) slower() bool {
 }
 
 // faster reports whether the asset has clearly more power than the schedule in force was
-// planned with, and that by its own power falls short of what the plan brings.
+// planned with, and that schedule brings clearly less energy than the new plan would.
 func (c *Candidate) faster() bool {
 	p := c.Problem
 	if c.Power <= 0 || int64(p.Power)*100 <= int64(c.Power)*(100+PowerPercent) {
@@ -199,8 +208,8 @@ func sameDischarges(a, b []flex.Step) bool {
 	})
 }
 
-// compareWithDischarge is benefit, with the planned discharge of a car. A discharge that is no
-// longer allowed is replaced.
+// compareWithDischarge is benefit if neither schedule discharges. Otherwise it compares by the
+// discharge of the car; one that is no longer allowed is replaced at once.
 func (c *Candidate) compareWithDischarge() Decision {
 	if len(c.Discharges)+len(c.newDischarges()) == 0 {
 		return c.benefit()
@@ -225,6 +234,8 @@ func (c *Candidate) benefit() Decision {
 	old, next := effectOf(p, assumed, c.Current), effectOf(p, assumed, c.Plan.Steps)
 
 	slack := c.slack()
+	// A schedule that brings clearly less of the need, or takes clearly more in peak time, is
+	// wrong.
 	gain := next.energy - old.energy - extraStartEnergy(p, c.Current, c.Plan.Steps)
 	if gain > slack || old.peak-next.peak > slack {
 		return Decision{Replace: true, Value: store.Urgent}
@@ -254,7 +265,7 @@ func (c *Candidate) benefit() Decision {
 }
 
 // savesEnough reports whether a saving is worth sending a number of new schedules. cost is the
-// cost of the schedules in force. If it is not positive, the percentage does not apply.
+// cost of the schedules in force; if it is not positive, the percentage does not apply.
 func savesEnough(saving, cost flex.MicroPounds, schedules int) bool {
 	if saving <= 0 {
 		return false
@@ -287,8 +298,8 @@ func (s *Service) decide(
 	return decision
 }
 
-// sameAhead reports whether two schedules have the same limits from an instant on, without
-// end: after its last step a schedule leaves the charger unlimited.
+// sameAhead reports whether two schedules have the same limits from an instant on, for ever:
+// after its last step a schedule leaves the charger unlimited.
 func sameAhead(a, b []flex.Step, from time.Time) bool {
 	a = stepsAhead(make([]flex.Step, 0, stepsUsual), a, from)
 	b = stepsAhead(make([]flex.Step, 0, stepsUsual), b, from)
@@ -306,12 +317,12 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 	return true
 }
 
-// stepsUsual is the number of steps of a usual schedule; space for them is allocated on the
-// stack.
+// stepsUsual is the number of steps that a schedule usually has. A buffer of this size is
+// allocated on the stack.
 const stepsUsual = 16
 
-// stepsAhead appends the steps from an instant on to out. Adjacent steps with the same limit
-// are joined, and a last one without a limit is dropped.
+// stepsAhead appends the steps from an instant on to out. It joins adjacent steps with the
+// same limit, and drops a last step without a limit.
 func stepsAhead(out, steps []flex.Step, from time.Time) []flex.Step {
 	for _, s := range steps {
 		s.Span = s.Meet(flex.Span{From: from, To: s.To})

@@ -10,11 +10,12 @@ import (
 	"flexd/internal/store"
 )
 
-// decideNow is the instant of the table below: a half-hour's beginning, 13 hours before ready-by.
+// decideNow is the instant of the table below: the beginning of a half-hour, 13 hours before
+// ready-by.
 var decideNow = at("2026-01-10T18:00:00Z")
 
-// oneHalfHour is a car that needs one half-hour at 4 kW, which the plan puts at the price given, in
-// the third half-hour; all others cost £600/MWh, £1.20 for the half-hour.
+// oneHalfHour returns a car that needs one half-hour at 4 kW. The plan puts it into the third
+// half-hour, at the given price. All others cost £600/MWh, which is £1.20 for the half-hour.
 func oneHalfHour(cheapest float64) charge.Problem {
 	p := charge.Problem{
 		From: decideNow, ReadyBy: decideNow.Add(13 * time.Hour), Need: 2000, Power: 4000,
@@ -32,7 +33,7 @@ func oneHalfHour(cheapest float64) charge.Problem {
 	return p
 }
 
-// charging are steps that charge for so long from so long after now on, until ready-by.
+// charging returns steps that charge for a time, beginning a time after now, until ready-by.
 func charging(after, length time.Duration) []flex.Step {
 	from, end := decideNow.Add(after), decideNow.Add(13*time.Hour)
 	return []flex.Step{
@@ -42,7 +43,7 @@ func charging(after, length time.Duration) []flex.Step {
 	}
 }
 
-// Decide is the one place that says whether a new schedule replaces the one in force.
+// Decide alone decides whether a new schedule replaces the one in force.
 func TestDecide(t *testing.T) {
 	const half = 30 * time.Minute
 	keep := control.Decision{}
@@ -121,7 +122,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A plan with the limits in force replaces them if the asset has less power than they were planned with, and falls short.
+// A plan with the same limits replaces the schedule in force if the asset has less power than
+// that was planned with, and falls short.
 func TestDecide_LessPower(t *testing.T) {
 	const whole = 13 * time.Hour
 	for _, c := range []struct {
@@ -151,7 +153,8 @@ func TestDecide_LessPower(t *testing.T) {
 	}
 }
 
-// The power of an asset is lowered while its car needs all the time that is left: the schedule says that it falls short.
+// The power of an asset is reduced while its car needs all the time that is left. The new
+// schedule says that it falls short.
 func TestReplan_LessPower(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(44, flex.Minimise)})
@@ -185,7 +188,8 @@ func TestReplan_LessPower(t *testing.T) {
 	})
 }
 
-// The same of one of two cars that share a main fuse of less than both can draw, before and after.
+// The same for one of two cars that share a main fuse. Before and after, the fuse is less than
+// both can draw.
 func TestReplan_LessPowerBehindFuse(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars := h.fuse(10, 7400)
@@ -215,7 +219,8 @@ func TestReplan_LessPowerBehindFuse(t *testing.T) {
 	})
 }
 
-// A plan with the limits in force replaces them if the asset has more power than they were planned with, and they fell short by that.
+// A plan with the same limits replaces the schedule in force if the asset has more power than
+// that was planned with, and the schedule therefore falls short.
 func TestDecide_MorePower(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -250,8 +255,8 @@ func TestDecide_MorePower(t *testing.T) {
 	}
 }
 
-// The power of an asset is raised while its car needs all the time that is left, or nearly all: the schedule no longer says that it
-// falls short by what the lower power left out.
+// The power of an asset is raised while its car needs all, or nearly all, of the time that is
+// left. The new schedule no longer states the shortfall that was due to the lower power.
 func TestReplan_MorePower(t *testing.T) {
 	for kwh, lacks := range map[float64]flex.WattHours{44: 0, 60: 60_000 - 44_400} {
 		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
@@ -287,7 +292,7 @@ func TestReplan_MorePower(t *testing.T) {
 	}
 }
 
-// A plan that breaks a law replaces nothing, even what is wrong.
+// A plan that breaks a rule replaces nothing, even a schedule that is wrong.
 func TestDecide_BrokenPlan(t *testing.T) {
 	problem := oneHalfHour(500)
 	plan := charge.Solve(problem)

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// EndedWithin is how far back QueueEnded looks: a rolling upgrade that takes longer leaves
-	// sessions unsettled, which flexd verify shows.
+	// EndedWithin is how far back QueueEnded looks. If a rolling upgrade takes longer,
+	// sessions stay unsettled, which flexd verify reports.
 	EndedWithin = time.Hour
 	// endedMax is how many sessions are queued in one transaction.
 	endedMax = 1000
 )
 
-// QueueEnded queues the settlement of sessions that ended without it. The program queues it
-// with the end itself; only a process of the release before, beside which this one may run
-// during an upgrade, relies on triggers that the new schema no longer has.
+// QueueEnded queues the settlement of sessions that ended without it. This release queues it
+// in the transaction that ends the session. The previous release relied on triggers, which the
+// new schema no longer has, and may still run beside this one during an upgrade.
 func (s *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.queueEndedOf)
 }

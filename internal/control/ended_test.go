@@ -8,8 +8,9 @@ import (
 	"flexd/internal/control"
 )
 
-// A session's end queues its settlement, and its reopening takes it back. One that a process of
-// the release before ended, which leaves that to a trigger, is queued by the job.
+// The end of a session queues its settlement, and its reopening removes it from the queue. The
+// job queues a session that a process of the previous release ended, which leaves that to a
+// trigger.
 func TestQueueEnded(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		queued := func(what, want string) {

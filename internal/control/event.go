@@ -101,9 +101,10 @@ func (ev Event) check() error {
 	return nil
 }
 
-// Event takes an event in, and plans the asset again if it changed what its schedule depends
-// on. An asset of another organisation is NotFound; one that does not charge, a tariff that
-// cannot be read and an end that is past are Malformed. Of a battery the tariff is kept.
+// Event stores and applies an event. It plans the asset again if the event changed what its
+// schedule depends on. The error is NotFound for an asset of another organisation; it is
+// Malformed for an asset that does not charge, a tariff that cannot be parsed, and an end that
+// is past. A battery accepts only a new tariff.
 func (s *Service) Event(
 	ctx context.Context,
 	org flex.OrgID,
@@ -176,7 +177,7 @@ func (s *Service) planAfter(
 	h eventHandler,
 ) error {
 	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // flexd does not limit it: others must leave it room
-		return h.giveWay(ctx)
+		return h.replanAroundUncontrolled(ctx)
 	}
 	if h.ev.Kind == PlugOut { // the site's batteries need not leave it room any more
 		err := s.planAround(ctx, tx, c)
@@ -301,8 +302,9 @@ func sameIntent(a, b flex.Intent, zone *time.Location) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// plugIn opens a session, unless the one of the same car is open or was closed at most
-// FlickerMax ago. Another vehicle rate means another car.
+// plugIn opens a session. If the same car's session is still open, it continues; if it was
+// closed at most FlickerMax ago, it is opened again. A different vehicle rate means a
+// different car.
 func (h eventHandler) plugIn(ctx context.Context) error {
 	s := &h.c.Session
 	rate := h.ev.VehicleRate
@@ -310,13 +312,14 @@ func (h eventHandler) plugIn(ctx context.Context) error {
 
 	same := s.Number > 0 &&
 		(rate == 0 || s.VehicleRate == 0 || rate == s.VehicleRate)
+	// The car is plugged in already: at most its rate is new.
 	if h.c.Open() && same {
 		return h.learnVehicle(ctx)
 	}
 
 	h.changed, h.must = true, true
 	flickered := same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax
-	// Control of the asset ended during the session: its charger was freed.
+	// A session that was closed because control of the asset ended is not opened again.
 	controlEnded := !h.c.Controlled && h.c.Current.Generation > 0
 	if flickered && !controlEnded {
 		if err := h.tx.ReopenSession(ctx, s); err != nil {
@@ -332,6 +335,7 @@ func (h eventHandler) plugIn(ctx context.Context) error {
 		h.tx.Wake(store.WakeSettle)
 	}
 
+	// From here on it is a new session.
 	if err := h.endChargeNow(ctx, s); err != nil {
 		return err
 	}
@@ -339,9 +343,9 @@ func (h eventHandler) plugIn(ctx context.Context) error {
 	return h.tx.OpenSession(ctx, h.c, rate)
 }
 
-// resume opens a session again for a car that was plugged in when control of its site ended,
-// if the site has been enrolled since. An asset that an operator released stays uncontrolled
-// until its next plug-in.
+// resume opens a session for a car that was plugged in when control of its site ended, if the
+// site has been enrolled since. An asset that an operator released stays uncontrolled until
+// its next plug-in.
 func (h eventHandler) resume(ctx context.Context) error {
 	last := h.c.Session
 	if h.c.Open() || !h.c.Controlled || last.Number == 0 {
@@ -367,7 +371,7 @@ func (h eventHandler) resume(ctx context.Context) error {
 	return h.tx.OpenSession(ctx, h.c, last.VehicleRate)
 }
 
-// endChargeNow deletes a charge-now that was asked for a car that has left since.
+// endChargeNow deletes a charge-now that was requested for the previous car.
 func (h eventHandler) endChargeNow(ctx context.Context, s *store.Session) error {
 	requested := h.c.ChargeNow
 	if s.Number == 0 || requested.Empty() || !requested.From.Before(s.PluggedOutAt) {
@@ -390,7 +394,8 @@ func (h eventHandler) learnVehicle(ctx context.Context) error {
 	return h.tx.SetVehicle(ctx, &h.c.Session, rate)
 }
 
-// plugOut closes the open session and retracts its pushes that were not sent yet.
+// plugOut closes the open session and retracts its pushes that were not sent yet. If the
+// session was closed before, because control ended, it records that the car has left.
 func (h eventHandler) plugOut(ctx context.Context) error {
 	if !h.c.Open() {
 		controlEnded, err := h.tx.EndFreed(ctx, h.c.Asset.ID)
@@ -416,8 +421,8 @@ func (h eventHandler) plugOut(ctx context.Context) error {
 	return h.tx.Retract(ctx, h.c.Asset.ID)
 }
 
-// releaseHeadroom marks those that can use the headroom of an asset that has left: the fleet
-// under caps, and the others behind the main fuse.
+// releaseHeadroom marks the assets that can use the headroom of an asset that has left: the
+// fleet under caps, and the other assets behind the main fuse.
 func (h eventHandler) releaseHeadroom(ctx context.Context) error {
 	err := h.tx.RecordCapsUsed(ctx, h.tx.Now().Add(MarketInterval))
 	if err != nil {
@@ -427,9 +432,9 @@ func (h eventHandler) releaseHeadroom(ctx context.Context) error {
 	return h.releaseFuse(ctx)
 }
 
-// giveWay marks the assets that share caps or a main fuse with an uncontrolled asset that was
-// plugged in, so that they are planned again at once.
-func (h eventHandler) giveWay(ctx context.Context) error {
+// replanAroundUncontrolled marks the assets that share caps or a main fuse with an
+// uncontrolled asset that was plugged in. They are planned again at once, and leave it room.
+func (h eventHandler) replanAroundUncontrolled(ctx context.Context) error {
 	if err := h.tx.RecordCapsUsed(ctx, h.tx.Now()); err != nil {
 		return err
 	}
@@ -450,10 +455,11 @@ func (h eventHandler) giveWay(ctx context.Context) error {
 	return h.tx.MarkDue(ctx, cars...)
 }
 
-// releaseFuse marks the others behind the main fuse of an asset that has left, to be planned
-// again: at once the heaters that ask for more power, and after FlickerMax the cars with a
-// tail, as the asset may return by then. So are cars that cannot be read; the job that plans
-// them reports it.
+// releaseFuse marks the other assets behind the main fuse, to be planned again without the
+// asset that has left. Heaters that ask for more power are planned at once. Cars whose
+// schedule goes on after their need is met (HasTail) are planned after FlickerMax, as the
+// asset may return by then. So are cars that cannot be read; the job that plans them reports
+// the error.
 func (h eventHandler) releaseFuse(ctx context.Context) error {
 	if h.c.Fuse == 0 {
 		return nil

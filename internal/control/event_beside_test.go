@@ -12,8 +12,8 @@ import (
 	"flexd/internal/registry"
 )
 
-// TestEvent_TariffBeside has a site's tariff changed while another process plugs a car in there, which is planned by the tariff before: the car
-// is planned again.
+// TestEvent_TariffBeside changes a site's tariff while another process plugs in a car there
+// and plans it by the old tariff. The car is planned again.
 func TestEvent_TariffBeside(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		plugged, changed := make(chan error, 1), make(chan error, 1)

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// TestEvent_ClockSetBack: the clock is set back, or events come by processes whose clocks differ. No session ends before it
-// began, and none begins before the last one ended.
+// TestEvent_ClockSetBack: the clock is set back, or events come by processes whose clocks
+// differ. No session ends before it began, and none begins before the last one ended.
 func TestEvent_ClockSetBack(t *testing.T) {
 	each(t, "2026-01-10T18:10:30Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, Intent: need(3.7, flex.Minimise), VehicleRate: 7400})

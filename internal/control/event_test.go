@@ -228,8 +228,9 @@ func TestEvent_WhenOneIsSent(t *testing.T) {
 	})
 }
 
-// TestEvent_SameBesideReadyBy sends an intent again with another ready_by, which means nothing beside a local time, and without
-// one but with the same time of day: no schedule is made, and what was charged since counts still.
+// TestEvent_SameBesideReadyBy sends an intent again: with another ready_by, which has no
+// meaning if there is a local time, and without a local time but with the same time of day. No
+// schedule is made, and what was charged since then still counts.
 func TestEvent_SameBesideReadyBy(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, Intent: need(30, flex.Minimise), Tariff: nightTariff("Europe/London")})
@@ -265,7 +266,8 @@ func TestEvent_SameBesideReadyBy(t *testing.T) {
 	})
 }
 
-// TestIntent_TimeOfDayAlone: of an intent with a time of day alone, as from a household's page, ready_by is its next instant.
+// TestIntent_TimeOfDayAlone: if an intent has only a time of day, as from a household's page,
+// ready_by is its next instant.
 func TestIntent_TimeOfDayAlone(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		asked := need(10, flex.Minimise)
@@ -333,7 +335,7 @@ func TestEvent_AnotherCar(t *testing.T) {
 	})
 }
 
-// A car that stays after its ready-by is free; the next event plans its next night.
+// A car that stays after its ready-by is unlimited; the next event plans its next night.
 func TestEvent_AfterReadyBy(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise)})
@@ -477,8 +479,9 @@ func TestStopScheduling(t *testing.T) {
 	})
 }
 
-// TestEvent_Resumed has control end while a car is plugged in: it is planned at its next event once its site was enrolled
-// again, and before that, after a plug-out, and where an operator released it, at its next plug-in alone.
+// TestEvent_Resumed ends control while a car is plugged in. If the site is enrolled again, the
+// car is planned at its next event. If it is not, after a plug-out, or if an operator released
+// the car, it is planned at its next plug-in only.
 func TestEvent_Resumed(t *testing.T) {
 	for name, c := range storetest.InOrder(map[string]struct {
 		before   []control.Kind // after the end of control

@@ -12,31 +12,31 @@ import (
 	"flexd/internal/store"
 )
 
-// fleetTries is how often a fleet is planned on a snapshot before it is planned within the
-// transaction that commits it, for which events wait.
+// fleetTries is how often a fleet is planned on a snapshot. After that it is planned within
+// the transaction that commits it, and events wait.
 const fleetTries = 3
 
 // TurnSlack is how much charging time a car may lose to others without that counting as a
-// loss: where every hour is full, turns are rounded to minutes.
+// loss. If every hour is full, cars take turns, and turns are rounded to minutes.
 const TurnSlack = 3 * time.Minute
 
 // replaceMax is the number of schedules that one statement of a fleet puts in force.
 const replaceMax = 1000
 
-// planFleet plans an organisation's plugged-in assets as one under its caps, if that is due,
-// so that an asset yields headroom to one that needs it more.
+// planFleet plans an organisation's plugged-in assets as one problem under its caps, if that
+// is due. An asset can then leave headroom to one that needs it more.
 func (s *Service) planFleet(
 	ctx context.Context,
 	org flex.Org,
 	t *runCounts,
 ) error {
-	mine := false
+	due := false
 	err := s.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 		var err error
-		mine, err = tx.TakeCaps(ctx)
+		due, err = tx.TakeCaps(ctx)
 		return err
 	})
-	if err != nil || !mine {
+	if err != nil || !due {
 		return err
 	}
 
@@ -51,7 +51,7 @@ func (s *Service) planFleet(
 }
 
 // planOnSnapshot plans a fleet on a snapshot, so that events do not wait, and commits the
-// plan. It is not done if something was planned under the caps meanwhile.
+// plan. done is false if something else was planned under the caps meanwhile.
 func (s *Service) planOnSnapshot(
 	ctx context.Context,
 	org flex.OrgID,
@@ -85,7 +85,7 @@ func (s *Service) planOnSnapshot(
 	return done, err
 }
 
-// planUnderLock plans a fleet and commits the plan in one transaction, for which events wait.
+// planUnderLock plans a fleet and commits the plan in one transaction. Events wait for it.
 func (s *Service) planUnderLock(
 	ctx context.Context,
 	org flex.OrgID,
@@ -99,7 +99,8 @@ func (s *Service) planUnderLock(
 			return err
 		}
 
-		// A large fleet takes seconds to plan, without a statement between.
+		// A large fleet takes seconds to plan, during which the transaction sends no
+		// statement.
 		if err := tx.MayPause(ctx, store.PlanPause); err != nil {
 			return err
 		}
@@ -122,14 +123,14 @@ func (s *Service) planUnderLock(
 // fleet is the plan of an organisation's plugged-in assets as one problem.
 type fleet struct {
 	assetHeadroom
-	current assetHeadroom // the headroom beside the schedules in force
+	current assetHeadroom // the headroom that the schedules in force leave
 	now     time.Time
 	market  []flex.PricedPeriod
-	// the prices of the plans: those of the market, except in half-hours in which energy was
-	// traded
+	// the prices used for planning: those of the market, except in half-hours with a traded
+	// position
 	prices []flex.PricedPeriod
 	others []store.Load // assets that are not planned here
-	// cars that keep their schedules in force, as these discharge: they count among the others
+	// cars whose schedules in force discharge: these stay, and count among the others
 	keepDischarging map[flex.AssetID]bool
 	shadow          store.Shadow
 	members         []member
@@ -159,15 +160,16 @@ type member struct {
 	// its schedule in force exceeds the main fuse, or was made for one that no longer limits
 	// it
 	exceedsFuse bool
-	mustReduce  bool // its schedule in force uses headroom that is in others' shares, and must give it up
+	mustReduce  bool // its schedule in force uses headroom that now belongs to the shares of others
 }
 
-// draftFleetAround plans the fleet as it is in a transaction, around some cars that keep their
-// schedules in force. It is nil if there are no caps.
+// draftFleetAround plans the fleet as it is in a transaction. The cars in going keep their
+// schedules in force, and the others are planned around them. It returns nil if there are no
+// caps.
 func (s *Service) draftFleetAround(
 	ctx context.Context,
 	tx *store.Tx,
-	going map[flex.AssetID]bool,
+	keepDischarging map[flex.AssetID]bool,
 ) (*fleet, error) {
 	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
@@ -176,7 +178,7 @@ func (s *Service) draftFleetAround(
 
 	from := tx.Now().Truncate(time.Second)
 	f := newFleet(orderCaps(inForce), tx.Now())
-	f.keepDischarging = going
+	f.keepDischarging = keepDischarging
 	if err := f.read(ctx, tx, from); err != nil {
 		return nil, err
 	}
@@ -187,7 +189,8 @@ func (s *Service) draftFleetAround(
 
 	f.place(ctx, s)
 
-	// A change that only saves money must be worth its pushes. One that keeps a cap is made.
+	// If the schedules in force keep every cap and fuse, a change only saves money, and must
+	// be worth its pushes.
 	if _, _, over := f.current.Exceeded(); !over && !f.breaksFuse() {
 		f.keepUnlessBetter(from)
 	}
@@ -252,10 +255,10 @@ func (f *fleet) read(
 	return nil
 }
 
-// continueRunning lets each charging member continue until its ramp's half-hour, so that the
-// fleet does not change all at once when it is planned again. If the schedules in force exceed
-// a cap, nothing is continued. A member continues at most for as long as its schedule has it
-// charge at full power.
+// continueRunning lets each charging member continue until its own next half-hour (its ramp),
+// so that not the whole fleet changes in the minute in which it is planned. A member continues
+// at most for as long as its schedule has it charge at full power. If the schedules in force
+// exceed a cap, nothing is continued.
 func (f *fleet) continueRunning() {
 	if _, _, over := f.current.Exceeded(); over {
 		return
@@ -274,8 +277,8 @@ func (f *fleet) continueRunning() {
 	}
 }
 
-// fullUntil returns until when a member charges at full power without a break; zero if it does
-// not now.
+// fullUntil returns until when a member charges at full power without a break; the zero time
+// if it does not charge at full power now.
 func (m *member) fullUntil() time.Time {
 	for _, s := range m.current() {
 		if s.Contains(m.From) && s.Limit >= m.Power {
@@ -329,8 +332,8 @@ func (f *fleet) addMembers(
 	}
 }
 
-// join makes an asset a member under a cap. Headroom is reserved for its charge-now. What its
-// schedule in force draws is added to f.current.
+// join makes an asset a member under a cap. It reserves headroom for the asset's charge-now,
+// and adds what its schedule in force draws to f.current.
 func (f *fleet) join(
 	p *store.ScheduledAsset,
 	cap int,
@@ -391,8 +394,8 @@ func (f *fleet) share() error {
 			continue
 		}
 
-		// It is explained at the prices that it is planned on, and how often it starts by them
-		// is a part of its need.
+		// The member's plan is explained at the prices that it is planned on. These also
+		// decide how often it starts, which changes its need.
 		again := problemOf(m.from, m.From, f.prices)
 		m.Car.Problem.Need, m.Car.Problem.Late = again.Need, again.Late
 	}
@@ -400,8 +403,8 @@ func (f *fleet) share() error {
 	return nil
 }
 
-// place plans the members one after the other, those with the least slack first: each within
-// its own share and the headroom that is in nobody's share.
+// place plans the members one after the other, those with the least slack first. Each may use
+// its own share and the headroom that belongs to no share.
 func (f *fleet) place(ctx context.Context, d *Service) {
 	order := make([]int, len(f.members))
 	slack := make([]time.Duration, len(f.members))
@@ -410,7 +413,8 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 		order[i] = i
 		slack[i] = f.members[i].Slack()
 
-		// One whose share is too small comes before all others: it needs what is left over.
+		// A member whose share is too small comes before all others, because it needs the
+		// headroom that belongs to no share.
 		m := &f.members[i]
 		if m.lacksShare() || m.lacksFuseShare() {
 			slack[i] -= planHorizon
@@ -506,11 +510,12 @@ func (f *fleet) decide(
 }
 
 // keepUnlessBetter drops the new plans of a fleet whose schedules in force observe the caps,
-// if the change would meet less of the needs, or saves less than all of its schedules together
-// must. Without it, shares of equal value would be divided differently each time.
+// unless they are better as a whole. They must meet no less of the needs, and must save what
+// savesEnough asks for that number of schedules. Otherwise shares of equal value would be
+// divided differently each time.
 func (f *fleet) keepUnlessBetter(from time.Time) {
 	n := 0
-	var lost, won int64 // watt-seconds of needs, beyond a member's slack
+	var lessMet, moreMet int64 // watt-seconds of needs, beyond a member's slack
 	urgent := false
 
 	for i := range f.members {
@@ -520,13 +525,13 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		}
 
 		n++
-		if len(dischargeSteps(&m.Current, from)) > 0 { // this schedule may not go on
+		if len(dischargeSteps(&m.Current, from)) > 0 { // a schedule that discharges must be replaced here
 			return
 		}
 
 		less, more := m.met()
-		lost += less
-		won += more
+		lessMet += less
+		moreMet += more
 
 		changed := Candidate{
 			Current: m.current(),
@@ -537,12 +542,13 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		urgent = urgent || changed.benefit().Value == store.Urgent
 	}
 
+	// Compare the cost of the fleet as a whole, because all members share the traded position.
 	cost := f.bill(from, func(m *member) []flex.Step {
 		return m.current()
 	})
 	saved := cost - f.bill(from, (*member).steps)
 	better := urgent || savesEnough(saved, cost, n)
-	if better && lost <= won {
+	if better && lessMet <= moreMet {
 		return
 	}
 
@@ -551,12 +557,12 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		f.members[i].recordSteps()
 	}
 
-	f.Profile = f.current.Profile // the load is that of the schedules in force
+	f.Profile = f.current.Profile // now the load of the schedules in force counts again
 }
 
 // met compares how much of a member's need its new plan and the schedule in force meet, in
 // watt-seconds. less is how much less the new plan meets, beyond a slack; more is how much
-// more.
+// more it meets.
 func (m *member) met() (less, more int64) {
 	assumed := charge.AssumedPrice(m.Prices)
 	old := effectOf(m.Car.Problem, assumed, m.current())
@@ -569,7 +575,8 @@ func (m *member) met() (less, more int64) {
 	return max(0, would-shortfall-slack), max(0, shortfall-would)
 }
 
-// replace commits the changed schedules and the effect of caps on them, and returns how many.
+// replace commits the changed schedules and the effect of caps on them. It returns the number
+// of schedules that were replaced.
 func (s *Service) replace(
 	ctx context.Context,
 	tx *store.Tx,
@@ -591,6 +598,7 @@ func (s *Service) replace(
 			return 0, err
 		}
 
+		// The fuse's effect on a schedule replaces that of the caps.
 		for i, b := range fused.bindings {
 			if b != nil {
 				f.bindings[at+i] = b

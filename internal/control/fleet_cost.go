@@ -11,8 +11,8 @@ import (
 )
 
 // bill returns the cost of the fleet's energy from an instant on, if each member draws the
-// given steps: at the market's price, and in half-hours with a traded position, the energy
-// bought beyond it less the energy sold.
+// given steps. Energy costs the market's price. In a half-hour with a traded position, only
+// the deviation counts: energy bought beyond the position, less energy sold.
 func (f *fleet) bill(
 	from time.Time,
 	stepsOf func(*member) []flex.Step,
@@ -51,16 +51,15 @@ func (f *fleet) bill(
 	return cost
 }
 
-// deviations returns the cost of the deviations from a traded position, and removes its
-// half-hours from the sums.
+// deviations returns the cost of the deviations from a traded position. It removes the
+// half-hours of the position from sums.
 func (f *fleet) deviations(
 	from time.Time,
 	sums map[flex.Period]int64,
 ) flex.MicroPounds {
 	var cost flex.MicroPounds
 	for _, t := range f.Position {
-		// In a half-hour that has begun, the part that was bought for the time before from is
-		// taken as drawn.
+		// In a half-hour that has begun, the energy bought for its first part counts as drawn.
 		remaining := t.Period.Span().Meet(flex.Span{From: from, To: t.Period.End()}).Len()
 		ahead := t.Energy * flex.WattHours(remaining/time.Second) / 1800
 		beyond := flex.WattHours(sums[t.Period]/3600) - ahead
@@ -76,8 +75,9 @@ func (f *fleet) deviations(
 	return cost
 }
 
-// commit puts the changed schedules in force, if nothing was planned under the caps since the
-// snapshot, and marks when the fleet is to be planned again.
+// commit puts the changed schedules in force, and marks when the fleet is to be planned again.
+// It does nothing, and done is false, if something was planned under the caps since the
+// snapshot.
 func (s *Service) commit(
 	ctx context.Context,
 	tx *store.Tx,

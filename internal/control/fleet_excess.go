@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// noteExcesses stores which limits of groups the plan exceeds: loads that do not yield to a
-// limit are counted under it nevertheless.
+// noteExcesses stores which limits of groups the plan exceeds. That happens because loads that
+// do not yield to a limit still count under it.
 func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 	limits, err := tx.CapExcesses(ctx, f.now.Add(headroom.Hours*time.Hour))
 	if err != nil {
@@ -20,14 +20,14 @@ func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 
 	for i := range limits {
 		l := &limits[i]
-		was, most := l.Over, l.Most
+		before, most := l.Over, l.Most
 		l.Over, l.Most = flex.Span{}, 0
 		if at, ok := f.orderedCaps.place[l.Group]; ok { // the group may have been removed
 			l.Over, l.Most = f.Excess(at, l.Span, l.Power)
 		}
 
-		joinExcess(l, was, most, tx.Now())
-		same := l.Over.From.Equal(was.From) && l.Over.To.Equal(was.To)
+		joinExcess(l, before, most, tx.Now())
+		same := l.Over.From.Equal(before.From) && l.Over.To.Equal(before.To)
 		if same && l.Most == most {
 			continue
 		}
@@ -40,22 +40,22 @@ func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// joinExcess extends the time in which a limit is exceeded by the stored time before it, as
-// far as that had begun: a new plan does not undo it.
+// joinExcess extends the time in which a limit is exceeded by the earlier time that was
+// stored, as far as that had begun: a new plan cannot undo it.
 func joinExcess(
 	l *store.CapExcess,
-	was flex.Span,
+	before flex.Span,
 	most flex.Watts,
 	now time.Time,
 ) {
-	if most == 0 || !was.From.Before(now) {
+	if most == 0 || !before.From.Before(now) {
 		return
 	}
 
 	if l.Most == 0 {
-		l.Over.To = flex.Earlier(was.To, now)
+		l.Over.To = flex.Earlier(before.To, now)
 	}
 
-	l.Over.From = was.From
+	l.Over.From = before.From
 	l.Most = max(l.Most, most)
 }

@@ -8,7 +8,8 @@ import (
 	"flexd/internal/store"
 )
 
-// TestJoinExcess has what exceeded a limit stay when a new plan has the rest of its time be otherwise.
+// TestJoinExcess: an excess that has begun remains recorded when a new plan changes the rest
+// of its time.
 func TestJoinExcess(t *testing.T) {
 	one := time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)
 	span := func(from, to time.Duration) flex.Span {

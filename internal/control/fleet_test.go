@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestFleet_EventBetween plugs a car in between the planning of the fleet and its commit: the
-// plan, which knows nothing of it, is not put in force.
+// TestFleet_EventBetween plugs in a car between the planning of the fleet and its commit. The
+// plan does not include the car, so it is not put in force.
 func TestFleet_EventBetween(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)

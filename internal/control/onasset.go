@@ -10,12 +10,12 @@ import (
 	"flexd/internal/store"
 )
 
-// What an operator does to one asset, within a transaction of the caller, which may be rolled
-// back for a preview. Each function returns a text of what is planned from then on.
+// What an operator does to one asset. The caller provides the transaction, which it may roll
+// back for a preview. Each function returns a text that says what is planned from then on.
 
-// lockControlled locks an asset and returns its planning state. An asset that does not charge
-// is Malformed; it is a Conflict if the asset is excluded, no car is plugged in, or its site
-// is not under control.
+// lockControlled locks an asset and returns its planning state. The error is Malformed for an
+// asset that does not charge. It is Conflict if the asset is excluded, no car is plugged in,
+// or its site is not under control.
 func lockControlled(
 	ctx context.Context,
 	tx *store.Tx,
@@ -53,8 +53,8 @@ var byOperator = replanReason{
 	trigger: ByEvent,
 }
 
-// ReplanAsset plans an asset again from what is known now, and sends the schedule even if
-// nothing in it changes.
+// ReplanAsset plans an asset again from what is known now, and sends the schedule even if it
+// did not change.
 func (s *Service) ReplanAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -71,8 +71,8 @@ func (s *Service) ReplanAsset(
 	return plannedText(ctx, tx, asset)
 }
 
-// ReleaseAsset leaves an asset unlimited until its next plug-in: its session ends, as if the
-// car had left, and a schedule that still limits it is replaced by one that does not.
+// ReleaseAsset ends the control of an asset until its next plug-in. Its session ends as if the
+// car had left. If its schedule still limits it, an unlimited one replaces it.
 func (*Service) ReleaseAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -173,9 +173,9 @@ func (s *Service) ReadyAsset(
 	return plannedText(ctx, tx, asset)
 }
 
-// ExcludeAsset excludes an asset from control until it is included again: its limits end, as
-// with ReleaseAsset, and nothing is planned or paused for it. A battery continues with what it
-// was sent last. Conflict if it is excluded already.
+// ExcludeAsset excludes an asset from control until it is included again. Its limits end, as
+// with ReleaseAsset, and nothing is planned or paused for it. A battery continues with the
+// last dispatch that it was sent. The error is Conflict if the asset is excluded already.
 func (*Service) ExcludeAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -202,8 +202,9 @@ func (*Service) ExcludeAsset(
 	)
 }
 
-// IncludeAsset ends the exclusion of an asset from control, as far as its site is controlled;
-// a car that is plugged in is planned at once. Conflict if it is not excluded.
+// IncludeAsset ends the exclusion of an asset from control. Its site must be under control
+// too; then a car that is plugged in is planned at once. The error is Conflict if the asset is
+// not excluded.
 func (s *Service) IncludeAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -250,7 +251,7 @@ func lockedCharging(
 // plannedSpans is how many charging times are listed.
 const plannedSpans = 4
 
-// plannedText describes what the asset does by its schedule in force.
+// plannedText describes what the asset's schedule in force allows.
 func plannedText(
 	ctx context.Context,
 	tx *store.Tx,

@@ -13,12 +13,12 @@ import (
 // ADRDispatcher is the dispatcher of instructions that OpenADR events asked for.
 const ADRDispatcher = "openadr"
 
-// errOrderGone ends a transaction that would carry out an order which was withdrawn or done
+// errOrderChanged rolls back a transaction because its order was withdrawn or carried out
 // meanwhile.
-var errOrderGone = errors.New("the order does not wait any more")
+var errOrderChanged = errors.New("the order does not wait any more")
 
-// SendOrders carries out the orders of events of bound OpenADR programs, and stops those that
-// were withdrawn. It is safe to run twice, and on several machines at once.
+// SendOrders carries out the orders of OpenADR events whose program is bound, and stops those
+// that were withdrawn. It is safe to run twice, and on several machines at once.
 func (s *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(
 		ctx,
@@ -55,7 +55,7 @@ func (s *Service) SendOrdersOf(
 			err = s.refuseOrder(ctx, org, o, why)
 		}
 
-		if errors.Is(err, errOrderGone) {
+		if errors.Is(err, errOrderChanged) {
 			err = nil
 		}
 
@@ -90,7 +90,7 @@ func (s *Service) stopOrder(
 }
 
 // dropLimit deletes the limit that was made from an order, and marks the fleet to be planned
-// without it at once.
+// again at once.
 func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
 	if err := LockInstructions(ctx, tx); err != nil {
 		return err
@@ -102,7 +102,8 @@ func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
 	return tx.CapsChanged(ctx)
 }
 
-// sendOrder makes an instruction or a limit of an order, by the binding of its program.
+// sendOrder makes an instruction or a limit from an order. The binding of the order's program
+// says which.
 func (s *Service) sendOrder(
 	ctx context.Context,
 	tx *store.Tx,
@@ -112,7 +113,7 @@ func (s *Service) sendOrder(
 		return flex.Fail(flex.Malformed, "it was over before it could be sent")
 	}
 
-	// So that its program's binding does not change meanwhile.
+	// Locked so that the binding of the program does not change meanwhile.
 	if err := LockInstructions(ctx, tx); err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (s *Service) sendOrder(
 		return err
 	}
 	if len(bindings) == 0 {
-		return errOrderGone
+		return errOrderChanged
 	}
 
 	done := *o
@@ -136,16 +137,16 @@ func (s *Service) sendOrder(
 		return err
 	}
 
-	mine, err := tx.ADROrderDone(ctx, &done)
-	if err == nil && !mine {
-		err = errOrderGone
+	stillWaiting, err := tx.ADROrderDone(ctx, &done)
+	if err == nil && !stillWaiting {
+		err = errOrderChanged
 	}
 
 	return err
 }
 
-// instructBy makes an instruction of an order. If the order ends further ahead than an
-// instruction may, that is done later.
+// instructBy makes an instruction from an order. later is true if the order ends further ahead
+// than an instruction may; then it is tried again in time.
 func (s *Service) instructBy(
 	ctx context.Context,
 	tx *store.Tx,
@@ -193,7 +194,7 @@ func (s *Service) instructBy(
 	return false, nil
 }
 
-// limitBy makes a limit of a constraint group of an order, and marks the fleet to be planned
+// limitBy makes a limit of a constraint group from an order, and marks the fleet to be planned
 // under it at once.
 func (s *Service) limitBy(
 	ctx context.Context,
@@ -231,8 +232,8 @@ func (s *Service) limitBy(
 		return err
 	}
 
-	// A limit does not confirm that the group's link works: that was recorded when the event
-	// came.
+	// A limit made here does not show that the link to the group's controller works: that was
+	// recorded when the event arrived.
 	if err := tx.CheckScope(ctx, flex.Scope{Group: l.Group}); err != nil {
 		return err
 	}

@@ -37,16 +37,19 @@ type Part struct {
 	flex.Span
 }
 
-// PlugInSchedule puts one pause into the client's schedule: one settlement period, within one
-// block, that has not begun yet, where the known market prices are highest. There is no pause
-// if half an hour of charging or less is ahead, or if the rest would not meet the energy that
-// the asset's intent asks for. The schedule is also returned unchanged if no pause saves
-// enough, if there was one within PauseInterval, or if an operator excluded the charger from
-// control. Blocks may come in any order, which their parts have too; they may touch, but not
-// overlap.
+// PlugInSchedule puts one pause into the client's schedule. The pause is one settlement
+// period, within one block, that has not begun yet; it is the one with the highest known
+// market price.
 //
-// An asset that is no charger is NotFound, like one of another organisation; a site without
-// consent to limited_pause is Forbidden; invalid blocks are Malformed.
+// The schedule is returned unchanged if half an hour of charging or less is ahead, if the rest
+// would not meet the energy that the asset's intent asks for, if no pause saves enough, if
+// there was a pause within PauseInterval, or if an operator excluded the charger from control.
+//
+// Blocks may come in any order, and their parts are returned in the same order. Blocks may
+// touch, but not overlap.
+//
+// The error is NotFound for an asset that is not a charger or is of another organisation,
+// Forbidden for a site without consent to limited_pause, and Malformed for invalid blocks.
 func (s *Service) PlugInSchedule(
 	ctx context.Context,
 	org flex.OrgID,
@@ -70,21 +73,21 @@ func (s *Service) PlugInSchedule(
 			return err
 		}
 
-		made, err := s.pause(ctx, tx, p, spans)
+		answer, err := s.pause(ctx, tx, p, spans)
 		if err != nil {
 			return err
 		}
 
 		err = tx.AddEvent(ctx, asset, ownSchedule, store.AssetEvent{
 			Blocks: storedBlocks(blocks),
-			Pause:  &made,
+			Pause:  &answer,
 		})
 		if err != nil {
 			return err
 		}
 
-		parts = splitBlock(blocks, spans, made.Span)
-		err = tx.SetPause(ctx, p.Asset, made.Span, made.Saved, endOf(spans))
+		parts = splitBlock(blocks, spans, answer.Span)
+		err = tx.SetPause(ctx, p.Asset, answer.Span, answer.Saved, endOf(spans))
 		tx.SetMadeRecord(parts)
 
 		return err
@@ -95,12 +98,12 @@ func (s *Service) PlugInSchedule(
 
 // storedBlocks returns the blocks as they are stored with the event.
 func storedBlocks(blocks []Block) []store.Block {
-	kept := make([]store.Block, len(blocks))
+	stored := make([]store.Block, len(blocks))
 	for i, b := range blocks {
-		kept[i] = store.Block{Start: b.Start, End: b.End}
+		stored[i] = store.Block{Start: b.Start, End: b.End}
 	}
 
-	return kept
+	return stored
 }
 
 // pausable returns a charger into whose schedule a pause may be put.
@@ -140,7 +143,7 @@ func (s *Service) pause(
 	a store.Pausable,
 	spans []flex.Span,
 ) (store.PauseAnswer, error) {
-	if a.Excluded { // that is no matter of the user's consent
+	if a.Excluded { // checked apart from consent, which is the user's decision
 		return store.PauseAnswer{Why: store.PauseExcluded}, nil
 	}
 
@@ -148,6 +151,7 @@ func (s *Service) pause(
 		return store.PauseAnswer{Why: store.PauseTooSoon}, nil
 	}
 
+	// Rounded up, as the blocks are cut to whole seconds too.
 	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b flex.Span) int {
@@ -177,8 +181,8 @@ func (s *Service) worthwhile(
 	asset flex.AssetID,
 	p pause.Problem,
 ) store.PauseAnswer {
-	made := pause.Solve(p)
-	if err := check.Pause(p, made); err != nil {
+	solution := pause.Solve(p)
+	if err := check.Pause(p, solution); err != nil {
 		s.log().ErrorContext(
 			ctx,
 			"a pause breaks a law and is not made",
@@ -191,14 +195,14 @@ func (s *Service) worthwhile(
 		return store.PauseAnswer{Why: store.PauseSavesTooLittle}
 	}
 
-	if made.Pause.Empty() {
+	if solution.Pause.Empty() {
 		return store.PauseAnswer{Why: store.PauseSavesTooLittle}
 	}
 
 	return store.PauseAnswer{
-		Span:  made.Pause,
-		Saved: made.Saved,
-		Price: priceAt(p.Prices, made.Pause.From),
+		Span:  solution.Pause,
+		Saved: solution.Saved,
+		Price: priceAt(p.Prices, solution.Pause.From),
 	}
 }
 
@@ -227,11 +231,11 @@ func endOf(blocks []flex.Span) time.Time {
 }
 
 // aheadMost is how far ahead charging is counted. A schedule may last for thousands of years,
-// whose sum would overflow.
+// and the sum would overflow.
 const aheadMost = 366 * 24 * time.Hour
 
-// canPause reports whether a charge can spare a settlement period: some charging must be left,
-// and the energy that is known to be needed.
+// canPause reports whether a charge can do without one settlement period: some charging must
+// remain, and enough for the energy that is known to be needed.
 func canPause(
 	blocks []flex.Span,
 	now time.Time,
@@ -255,9 +259,9 @@ func knownUntil(ps []flex.PricedPeriod) time.Time {
 	return ps[len(ps)-1].Period.End()
 }
 
-// wholePeriods cuts the blocks down to the settlement periods that lie whole within each, so
-// that a pause among them is one of these and is settled as such. What comes after an end is
-// left out: each half-hour costs time, and a block may end in thousands of years.
+// wholePeriods cuts each block down to the settlement periods that lie completely within it,
+// so that a pause is exactly one of them and can be settled. What comes after end is left out:
+// each half-hour costs computing time, and a block may last for thousands of years.
 func wholePeriods(blocks []flex.Span, end time.Time) []flex.Span {
 	var whole []flex.Span
 	for _, b := range blocks {
@@ -271,7 +275,7 @@ func wholePeriods(blocks []flex.Span, end time.Time) []flex.Span {
 	return whole
 }
 
-// nextPeriod returns when the first settlement period begins that begins no earlier.
+// nextPeriod returns the start of the first settlement period that begins at t or later.
 func nextPeriod(t time.Time) time.Time {
 	p := flex.PeriodAt(t)
 	if p.Start().Before(t) {
@@ -281,8 +285,8 @@ func nextPeriod(t time.Time) time.Time {
 	return p.Start()
 }
 
-// wholeSeconds are the blocks cut down to whole seconds. Blocks that are empty or overlap are
-// refused.
+// wholeSeconds returns the blocks cut down to whole seconds. It refuses blocks that are empty
+// or overlap.
 func wholeSeconds(blocks []Block) ([]flex.Span, error) {
 	if len(blocks) > BlocksMax {
 		return nil, flex.Fail(
@@ -317,7 +321,8 @@ func wholeSeconds(blocks []Block) ([]flex.Span, error) {
 	return spans, checkNoOverlap(spans, order)
 }
 
-// checkNoOverlap refuses blocks that overlap. The order, of their places, is sorted.
+// checkNoOverlap refuses blocks that overlap. order has the index of each block; it is sorted
+// here.
 func checkNoOverlap(spans []flex.Span, order []int) error {
 	slices.SortFunc(order, func(i, j int) int {
 		return spans[i].From.Compare(spans[j].From)
@@ -337,7 +342,7 @@ func checkNoOverlap(spans []flex.Span, order []int) error {
 	return nil
 }
 
-// splitBlock takes the pause out of the block that holds it; the other blocks stay whole.
+// splitBlock cuts the pause out of the block that contains it. The other blocks stay whole.
 func splitBlock(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 	parts := make([]Part, 0, len(blocks)+1)
 	for i, b := range blocks {
@@ -364,8 +369,8 @@ func splitBlock(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 // ownSchedule is the kind of event with which a client sends its own schedule.
 const ownSchedule = "plug_in_schedule"
 
-// Pause returns what was paused of a client's own schedule, empty if nothing was, and whether
-// the event was one whose pause is known.
+// Pause returns the pause in a client's own schedule, empty if there was none, and whether the
+// event recorded it.
 func (e *PastEvent) Pause() (flex.Span, bool) {
 	if e.Kind != ownSchedule || e.What.Pause == nil {
 		return flex.Span{}, false
@@ -377,8 +382,8 @@ func (e *PastEvent) Pause() (flex.Span, bool) {
 	return e.What.Pause.Span, true
 }
 
-// PauseText says what pause was put into a client's own schedule, or why none was: the end of
-// a sentence.
+// PauseText says what pause was put into a client's own schedule, or why there was none. The
+// text is the end of a sentence.
 func (e *PastEvent) PauseText() string {
 	p := e.What.Pause
 	if p == nil {

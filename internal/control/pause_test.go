@@ -15,7 +15,7 @@ import (
 	"flexd/internal/wire"
 )
 
-// block is a block of a schedule as a client writes it.
+// block is one block of a schedule as a client writes it.
 type block = wire.ChargingScheduleBlock
 
 type pauseVector struct {
@@ -73,7 +73,7 @@ func (h *fixture) pauses() (found []store.Pause) {
 	return found
 }
 
-// dearAt is a night of £50/MWh with one dearer half-hour, from 22:00 on.
+// dearAt returns a night of £50/MWh with one more expensive half-hour, from 22:00 on.
 func dearAt(slot int, price float64) []float64 {
 	ps := slices.Repeat([]float64{50}, 18)
 	ps[slot] = price
@@ -192,7 +192,8 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 	}
 }
 
-// A schedule without an end in sight is paused as any other: what lies beyond the known prices costs nothing.
+// A schedule that practically never ends is paused like any other: time beyond the known
+// prices costs no computing.
 func TestPlugInSchedule_Endless(t *testing.T) {
 	one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
@@ -207,7 +208,7 @@ func TestPlugInSchedule_Endless(t *testing.T) {
 		}
 	})
 
-	// Behind another block, too: what is ahead in all is more than a duration holds.
+	// Behind another block too: the sum of the time ahead is more than a duration can express.
 	one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
 		first := block{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-27T23:00:00Z"}
@@ -224,7 +225,7 @@ func TestPlugInSchedule_Endless(t *testing.T) {
 	})
 }
 
-// A pause leaves the energy that is known to be needed.
+// After a pause enough charging remains for the energy that is known to be needed.
 func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
 	charge := block{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-28T00:00:00Z"} // 14.8 kWh, 11.1 with a pause
 	for _, c := range []struct {
@@ -246,7 +247,7 @@ func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
 	}
 }
 
-// A pause of any schedule is one settlement period, whole within one of its blocks.
+// A pause of any schedule is one settlement period, completely within one of its blocks.
 func TestPlugInSchedule_OneSettlementPeriod(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 9))
 	one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
@@ -307,7 +308,7 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 			t.Errorf("%d pauses recorded, want 2", n)
 		}
 
-		// Each schedule's event says what came of it.
+		// Each schedule's event says what was paused, or why nothing was.
 		for i, want := range []string{"it is paused from 23:00 to 23:30", "the pause before began less than 12 hours ago", "it is paused from 23:00 to 23:30"} {
 			if got := h.pauseTexts()[i]; !strings.Contains(got, want) {
 				t.Errorf("schedule %d: %q, not %q", i, got, want)
@@ -322,8 +323,8 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 	})
 }
 
-// TestPlugInSchedule_Excluded has a charger that an operator excluded get its schedule back as it was: its site's
-// consent stands.
+// TestPlugInSchedule_Excluded: a charger that an operator excluded gets its schedule back
+// unchanged. The site's consent is not affected.
 func TestPlugInSchedule_Excluded(t *testing.T) {
 	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
@@ -346,7 +347,8 @@ func TestPlugInSchedule_Excluded(t *testing.T) {
 	})
 }
 
-// pauseTexts are what the events of the charger's schedules say of their pauses, the first first.
+// pauseTexts returns what the events of the charger's schedules say about their pauses, the
+// oldest first.
 func (h *fixture) pauseTexts() (texts []string) {
 	h.Helper()
 	p, err := h.service.Past(h.Context(), control.PastQuery{Asset: h.asset, Show: "week"})

@@ -99,8 +99,8 @@ func (s *Service) planRecovered(
 	return err
 }
 
-// JoinWaves plans parts of waves that another process has begun. A wake-up reaches only the
-// process that received the prices.
+// JoinWaves plans parts of waves that another process has begun. The wake-up by new prices
+// reaches only the process that received them.
 func (s *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).WavesLeft), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
 		var t runCounts
@@ -112,8 +112,8 @@ func (s *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	})
 }
 
-// planOrg plans one organisation's assets again: under caps the fleet as one, else a wave if
-// there are new prices, and then what is marked.
+// planOrg plans one organisation's assets again. Under caps, the whole fleet is planned as one
+// problem. Otherwise new prices start a wave, and then the marked assets are planned.
 func (s *Service) planOrg(
 	ctx context.Context,
 	org flex.Org,
@@ -205,8 +205,8 @@ func (s *Service) beginWave(
 	return first, err
 }
 
-// replanWave plans the parts of a wave until none is left to lease, beginning with those that
-// were leased already. Several workers do so at once: while one commits, the others read and
+// replanWave plans the parts of a wave until none is left to lease. It begins with the parts
+// that were leased already. Several workers share them: while one commits, the others read and
 // plan. If fewer than partsMax parts were leased first, the wave has no others.
 func (s *Service) replanWave(
 	ctx context.Context,
@@ -269,7 +269,7 @@ func (s *Service) takeParts(
 	return parts, err
 }
 
-// replanParts plans the assets of some parts of a wave on one snapshot. It commits part by
+// replanParts plans the assets of some parts of a wave on one snapshot. It commits after each
 // part, so that no other write waits for long.
 func (s *Service) replanParts(
 	ctx context.Context,
@@ -322,9 +322,10 @@ func (s *Service) replanMarketDue(ctx context.Context, org flex.Org, t *runCount
 	return nil
 }
 
-// replanInputsDue plans the marked assets whose inputs changed without an event. It compares
-// them on a snapshot, and locks only those whose schedule would change. An asset that cannot
-// be read or planned stays marked, is tried once in a run, and does not delay the others.
+// replanInputsDue plans the marked assets whose inputs changed without an event. It first
+// compares them on a snapshot, and then locks only those whose schedule would change. An asset
+// that cannot be read or planned stays marked. It is tried once in a run, and does not delay
+// the others.
 func (s *Service) replanInputsDue(ctx context.Context, org flex.Org, t *runCounts) error {
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	for {
@@ -344,6 +345,7 @@ func (s *Service) replanInputsDue(ctx context.Context, org flex.Org, t *runCount
 			tried.add(s.refreshSite(ctx, org.ID, byInputs, t, assets))
 		}
 
+		// The run ends with the last batch, or with one in which every asset failed.
 		done := l.found - (len(tried.assets) - before)
 		if l.found < s.dueBatch() || done == 0 {
 			return tried.err()
@@ -351,7 +353,8 @@ func (s *Service) replanInputsDue(ctx context.Context, org flex.Org, t *runCount
 	}
 }
 
-// compareMarked compares a batch of marked assets, without those that failed in this run.
+// compareMarked compares a batch of marked assets, except those that failed earlier in this
+// run.
 func (s *Service) compareMarked(
 	ctx context.Context,
 	org flex.OrgID,
@@ -385,8 +388,8 @@ func (s *Service) compareMarked(
 // markedResult is what the comparison of a batch of marked assets found.
 type markedResult struct {
 	found int // the number of marks
-	// the marks of sessions whose schedule stays, and their assets that are to be compared
-	// again, by instant
+	// the marks of sessions whose schedule does not change; of these, the assets that are to
+	// be compared again, by the time for it
 	same  []store.Marked
 	again map[time.Time][]flex.AssetID
 	// assets that would get a new schedule, grouped by site
@@ -395,9 +398,9 @@ type markedResult struct {
 	failed []notPlanned
 }
 
-// unmarkUnchanged removes the marks of sessions whose schedule stays, unless a mark has
-// changed since the comparison. It then marks the assets that are to be compared again later:
-// in this order, as a later mark does not replace one that is due.
+// unmarkUnchanged removes the marks of sessions whose schedule does not change, unless a mark
+// has changed since the comparison. Only then does it mark the assets that are to be compared
+// again later, because a later mark does not replace one that is due.
 func (s *Service) unmarkUnchanged(
 	ctx context.Context,
 	org flex.OrgID,
@@ -422,8 +425,8 @@ func (s *Service) unmarkUnchanged(
 	})
 }
 
-// compareInputs separates the sessions whose schedule stays from the assets that would get a
-// new one.
+// compareInputs separates the sessions whose schedule does not change from the assets that
+// would get a new one.
 func (s *Service) compareInputs(
 	ctx context.Context,
 	tx *store.Tx,
@@ -496,8 +499,8 @@ func (s *Service) compareAsset(
 }
 
 // differs reports whether an asset would get a new schedule for its present inputs. A site
-// that is planned as one can only be compared under its lock; its assets are therefore said to
-// differ.
+// that is planned as one problem can only be compared under its lock. Its assets are therefore
+// always reported to differ.
 func (s *Service) differs(
 	ctx context.Context,
 	tx *store.Tx,
@@ -540,7 +543,7 @@ func (s *Service) differs(
 }
 
 var (
-	// The reasons of background jobs.
+	// The reasons for which background jobs plan assets again.
 	byInputs = replanReason{cause: store.CauseInputs, trigger: ByInputs}
 	byMarket = replanReason{cause: store.CauseMarket, trigger: ByMarket}
 )
@@ -580,7 +583,7 @@ func (s *Service) refreshSite(
 }
 
 // refresh plans assets of one site again without an event, in one transaction. A site that is
-// planned as one is planned once for all of them.
+// planned as one problem is planned once for all of them.
 func (s *Service) refresh(
 	ctx context.Context,
 	org flex.OrgID,
@@ -617,8 +620,9 @@ func (s *Service) refresh(
 	return err
 }
 
-// lockCars locks assets of one site for planning, in the order of their ids. It returns those
-// that may be planned again, and the sessions of all that were not deleted meanwhile.
+// lockCars locks assets of one site for planning, in the order of their ids, so that two
+// transactions cannot wait for each other. It returns those that may be planned again, and the
+// sessions of all that still exist.
 func lockCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -665,8 +669,8 @@ func generations(cars []*store.PlanningState) int {
 	return sum
 }
 
-// replanTogether plans locked assets of one site again: as one if there are several and the
-// site is planned so, else one after the other.
+// replanTogether plans locked assets of one site again: together if there are several and the
+// site is planned as one problem, otherwise one after the other.
 func (s *Service) replanTogether(
 	ctx context.Context,
 	tx *store.Tx,

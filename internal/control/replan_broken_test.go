@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// A schedule that cannot be read has its own organisation's planning fail, and no other's: not one before it, nor
-// one after it.
+// A schedule that cannot be read makes the planning of its own organisation fail. The
+// organisations before and after it are planned.
 func TestReplan_BrokenElsewhere(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -56,13 +56,13 @@ func TestReplan_BrokenElsewhere(t *testing.T) {
 	})
 }
 
-// breaks has an asset's schedule be one that cannot be read.
+// breaks makes an asset's schedule unreadable.
 func (h *fixture) breaks(asset flex.AssetID) {
 	h.Helper()
 	h.Exec(`UPDATE schedule SET steps = 'broken' WHERE asset_id = $1`, asset.Bytes())
 }
 
-// fails plans what is due, which fails and names an asset.
+// fails plans what is due, and checks that this fails and names an asset.
 func (h *fixture) fails(what string, broken flex.AssetID) {
 	h.Helper()
 	_, err := h.service.PlanDue(h.Context())
@@ -71,7 +71,8 @@ func (h *fixture) fails(what string, broken flex.AssetID) {
 	}
 }
 
-// More cars are marked than one pass looks at, and the first of them cannot be planned: the same run plans all others.
+// More cars are marked than one batch has, and the first of them cannot be planned. The same
+// run plans all others.
 func TestReplan_BrokenAmongMany(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -94,8 +95,8 @@ func TestReplan_BrokenAmongMany(t *testing.T) {
 	})
 }
 
-// Cars are looked at for their marks, and marked again by a transaction that began before that look and is committed after it: what it is
-// about was not looked at, so those marks stay.
+// Marked cars are compared. A transaction that began before the comparison, and is committed
+// after it, marks them again. Its change was not compared, so these marks remain.
 func TestReplan_MarkedMeanwhile(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -131,7 +132,8 @@ func TestReplan_MarkedMeanwhile(t *testing.T) {
 	})
 }
 
-// Caps that are set while the market is weighed again leave its marks, and the run goes on.
+// If caps are set while assets are compared with the market, their marks remain, and the run
+// continues.
 func TestReplan_CapsMeanwhile(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -151,7 +153,7 @@ func TestReplan_CapsMeanwhile(t *testing.T) {
 	})
 }
 
-// A wave that fails holds up nothing that was marked.
+// A wave that fails does not delay what was marked.
 func TestReplan_WaveFails(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -171,8 +173,9 @@ func TestReplan_WaveFails(t *testing.T) {
 	})
 }
 
-// Cars that were planned before their site's main fuse was set are checked against it by a wave. Where one of them cannot
-// be read the site's others are left as they are, and marked; the wave goes on without them. One that leaves leaves.
+// A wave checks cars that were planned before their site's main fuse was set against that
+// fuse. If one of them cannot be read, the site's others are not changed but marked, and the
+// wave continues without them. A car that leaves is not affected.
 func TestReplan_BrokenBehindFuse(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -198,7 +201,8 @@ func TestReplan_BrokenBehindFuse(t *testing.T) {
 	})
 }
 
-// A car whose schedule cannot be read is left out of what is called by an instruction, and of the fleet's picture.
+// A car whose schedule cannot be read is not called by an instruction, and is not in the
+// fleet's picture.
 func TestInstruction_Broken(t *testing.T) {
 	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
 		assets := h.evening(4, 22.2)
@@ -229,7 +233,8 @@ func TestInstruction_Broken(t *testing.T) {
 	})
 }
 
-// A battery that cannot be planned, as a car of its site cannot be read, holds up no other of its organisation.
+// A battery that cannot be planned, because a car of its site cannot be read, delays no other
+// of its organisation.
 func TestBattery_BrokenElsewhere(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
@@ -248,7 +253,8 @@ func TestBattery_BrokenElsewhere(t *testing.T) {
 	})
 }
 
-// A car that cannot be read holds up no other whose household is back.
+// A car that cannot be read does not delay another car, which is planned again because its
+// household is back.
 func TestAway_BrokenElsewhere(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		elsewhere := h.Site(flex.FullScheduleMethod)

@@ -14,7 +14,7 @@ import (
 
 // planChange is the result of comparing an asset's new plan with its schedule in force.
 type planChange struct {
-	next store.Replacement // its ScheduledAsset is nil if the schedule in force stays
+	next store.Replacement // its ScheduledAsset is nil if the schedule in force does not change
 	// when to compare again; zero for not before the next cause
 	again time.Time
 }
@@ -23,8 +23,8 @@ type planChange struct {
 type market struct {
 	now    time.Time
 	prices []flex.PricedPeriod
-	// the sites whose main fuse can bind, by their cars; set only for a forecast of what
-	// prices would change
+	// the sites whose main fuse can limit their cars, by car; set only to forecast what prices
+	// would change
 	sites map[flex.AssetID]*sitePlan
 }
 
@@ -51,9 +51,10 @@ func (s *Service) snapshot(
 	return m, err
 }
 
-// needsSitePlan reports whether a schedule cannot be planned from its own inputs alone: it was
-// planned together with others of its site (for the main fuse or batteries), for a car that
-// may discharge, or was followed only after it had failed.
+// needsSitePlan reports whether a schedule cannot be planned from its own inputs alone. That
+// is so if it was planned together with other assets of its site (for the main fuse or
+// batteries), if its car may discharge, or if the charger reported it as failed and followed
+// it later.
 func needsSitePlan(p *store.ScheduledAsset) bool {
 	if p.Current.HasTail() || plannedAsOne(&p.Current.From) {
 		return true
@@ -61,9 +62,8 @@ func needsSitePlan(p *store.ScheduledAsset) bool {
 	return !p.MendedAt.IsZero() || p.Current.From.Discharge != nil
 }
 
-// replanFused plans those assets whose schedule needs more than its own inputs
-// (needsSitePlan), each in a transaction. It returns the other assets, and the ids of those
-// that could not be planned.
+// replanFused plans the assets that needsSitePlan reports, each in its own transaction. It
+// returns the other assets, and the ids of those that could not be planned.
 func (s *Service) replanFused(
 	ctx context.Context,
 	org flex.OrgID,
@@ -96,7 +96,7 @@ func (s *Service) replanFused(
 	return rest, failed
 }
 
-// readable separates the assets whose schedule can be read from the ids of those whose cannot.
+// readable returns the assets whose schedule can be read, and the ids of the others.
 func readable(
 	found []store.ScheduledAsset,
 ) ([]store.ScheduledAsset, []flex.AssetID) {
@@ -122,7 +122,7 @@ func readable(
 }
 
 // replaceAll commits replacements that were planned on the same prices, as far as the main
-// fuses of their sites allow, and returns how many. If the site of a fuse cannot be read, its
+// fuses of their sites allow, and returns how many. If a site with a fuse cannot be read, its
 // cars are marked instead.
 func (s *Service) replaceAll(
 	ctx context.Context,
@@ -175,14 +175,15 @@ func replaceChecked(
 	return tx.Replace(ctx, next)
 }
 
-// errCapped says that nothing was committed because caps were set meanwhile: the fleet is
-// planned as one.
+// errCapped says that nothing was committed because caps were set meanwhile. The fleet must
+// then be planned as one problem.
 var errCapped = errors.New("caps were set meanwhile")
 
-// replanAll plans assets that were read on a snapshot, and commits the changes. An asset that
-// an event has changed meanwhile stays as the event left it. An asset that cannot be read or
-// planned is marked, to be tried again. If the assets are a part of a wave, the part ends in
-// the same transaction. Under caps nothing is committed, and errCapped is returned.
+// replanAll plans assets that were read on a snapshot, and commits the changes. If an event
+// has changed an asset meanwhile, the event's schedule is not replaced. An asset that cannot
+// be read or planned is marked, to be tried again. If the assets are a part of a wave, the
+// part ends in the same transaction. Under caps nothing is committed, and errCapped is
+// returned.
 func (s *Service) replanAll(
 	ctx context.Context,
 	org flex.OrgID,
@@ -209,8 +210,8 @@ func (s *Service) replanAll(
 		}
 
 		if part != nil {
-			mine, err := tx.EndWavePart(ctx, *part)
-			if err != nil || !mine {
+			leased, err := tx.EndWavePart(ctx, *part)
+			if err != nil || !leased {
 				return err
 			}
 		}
@@ -235,9 +236,9 @@ func (s *Service) replanAll(
 }
 
 // compareAll plans assets on one snapshot. It returns the replacements, and the sessions of
-// the other assets by the instant at which they are to be compared again. An asset of a wave
-// with no such instant is left out. If planning an asset panics, the
-// asset is added to failed, and the others are planned nevertheless.
+// the other assets by the time at which they are to be compared again. An asset of a wave that
+// has no such time is left out. If planning an asset panics, its id is added to failed, and
+// the others are planned nevertheless.
 func (s *Service) compareAll(
 	ctx context.Context,
 	found []store.ScheduledAsset,
@@ -341,8 +342,9 @@ func (s *Service) compareOne(
 	return v
 }
 
-// deliveredBy is the energy that an asset has taken by its schedule in force until an instant.
-// A schedule that failed and was followed later counts from the instant of that report.
+// deliveredBy returns the energy that an asset has drawn by its schedule in force until an
+// instant. If the schedule failed and was followed later, only the time from that later report
+// counts.
 func deliveredBy(p *store.ScheduledAsset, to time.Time) flex.WattHours {
 	if p.Taken {
 		return planned(&p.Current, to)

@@ -15,8 +15,9 @@ import (
 	"flexd/internal/store"
 )
 
-// A change that is not worth disturbing the running half-hour waits until that is over. It is not forgotten where the
-// inputs of the car are looked at in the meantime: by itself, or beside another one at a fuse, under a lock.
+// A change that is not worth a change of the running half-hour waits until that is over. It is
+// not forgotten if the car's inputs are compared in the meantime, whether alone or, behind a
+// fuse, together with another car and under a lock.
 func TestReplan_MarkKept(t *testing.T) {
 	for _, fused := range []bool{false, true} {
 		name := "alone"
@@ -64,8 +65,8 @@ func TestReplan_MarkKept(t *testing.T) {
 	}
 }
 
-// What changed of a car without an event is planned with, also where prices changed with it: the schedule that those led to was made
-// without it.
+// A change of a car's inputs without an event is planned even if prices changed at the same
+// time, and the schedule for these prices was made without it.
 func TestReplan_MarkOutlastsPrices(t *testing.T) {
 	for _, capped := range []bool{false, true} {
 		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
@@ -95,8 +96,8 @@ func TestReplan_MarkOutlastsPrices(t *testing.T) {
 	}
 }
 
-// A car whose schedule cannot be read holds up no other of its organisation, whatever they are planned anew for: the
-// prices, or their inputs. The job fails until it can be read, and names it.
+// A car whose schedule cannot be read delays no other of its organisation, whether the prices
+// or the inputs have changed. The job fails until the schedule can be read, and names the car.
 func TestReplan_BrokenAsset(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -143,7 +144,7 @@ func TestReplan_BrokenAsset(t *testing.T) {
 	})
 }
 
-// lost counts the writes that were run again because they lost to another.
+// lost counts the writes that were run again because of a conflict.
 type lost struct {
 	slog.Handler
 	n atomic.Int64
@@ -158,8 +159,8 @@ func (l *lost) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Cars behind a fuse and a battery are planned together while events of each of them come in: nobody waits for
-// somebody who waits for it.
+// Cars and a battery behind a fuse are planned together while events of each arrive. There is
+// no deadlock.
 func TestFuse_LocksInOrder(t *testing.T) {
 	eachLogged(t, "2026-01-10T18:00:00Z", func(h *fixture, l *lost) {
 		cars := h.fuse(10, 7400, 7400)

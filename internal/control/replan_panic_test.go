@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// A panic while one organisation is planned is its error, so that PlanDue goes on with the next. A service without a store panics.
+// A panic while one organisation is planned is returned as its error, and PlanDue continues
+// with the next. The panic comes from a service without a store.
 func TestPlanOf_Panic(t *testing.T) {
 	_, err := new(Service).planCounted(t.Context(), flex.Org{Name: "acme"})
 	if err == nil || !strings.Contains(err.Error(), "acme") || !strings.Contains(err.Error(), "panic") {
@@ -17,7 +18,8 @@ func TestPlanOf_Panic(t *testing.T) {
 	}
 }
 
-// A panic while one asset is foreseen is its error, so that the others are foreseen. Without an asset foresee panics.
+// A panic while the forecast of one asset is made is returned as its error, and the others are
+// forecast. The panic comes from a missing asset.
 func TestForesee_Panic(t *testing.T) {
 	var f Foreseen
 	var solver charge.Solver

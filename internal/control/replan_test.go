@@ -19,7 +19,7 @@ func (h *fixture) replan() (did int) {
 	return r.Count
 }
 
-// night is 26 half-hours of £60/MWh from 18:00, with the given ones cheap.
+// night returns 26 half-hours of £60/MWh from 18:00, in which the given ones are cheap.
 func night(cheap ...int) []float64 {
 	ps := slices.Repeat([]float64{60}, 26)
 	for _, i := range cheap {
@@ -28,7 +28,7 @@ func night(cheap ...int) []float64 {
 	return ps
 }
 
-// charges returns when the standing schedule charges.
+// charges returns when the schedule in force charges.
 func (h *fixture) charges() (spans []flex.Span) {
 	for _, s := range h.look().Current.Steps {
 		if s.Limit > 0 {
@@ -117,8 +117,8 @@ func TestReplan_KnownOnlyWhenPublished(t *testing.T) {
 	})
 }
 
-// What is not worth it is not sent, and what touches the running half-hour for little waits
-// until that is over.
+// A change that saves too little is not sent. One that saves little and touches the running
+// half-hour waits until that is over.
 func TestReplan_MinSaving(t *testing.T) {
 	cheap := func(slot int, by float64) []float64 { ps := night(); ps[slot] -= by; return ps }
 	for _, c := range []struct {
@@ -233,7 +233,7 @@ func TestReplan_DeliveredCounts(t *testing.T) {
 	})
 }
 
-// A schedule that the client never accepted, or said it could not follow, delivers nothing.
+// A schedule that the client never accepted, or reported as not followed, delivers nothing.
 func TestReplan_UndeliveredDoesNotCount(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
@@ -263,12 +263,13 @@ func TestReplan_UndeliveredDoesNotCount(t *testing.T) {
 	}
 }
 
-// A schedule that failed, and was followed later, delivers from then on: what was lost is planned again, and no more.
+// A schedule that failed and was followed later delivers from then on. What was lost is
+// planned again, and no more.
 func TestReplan_FollowedLate(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) { h.followLate() })
 }
 
-// It is so for a fleet under caps too.
+// The same holds for a fleet under caps.
 func TestReplan_FollowedLateCapped(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.setCaps(flex.Caps{Fleet: kw(50)})
@@ -276,7 +277,8 @@ func TestReplan_FollowedLateCapped(t *testing.T) {
 	})
 }
 
-// followLate has a schedule fail, and be followed a quarter of an hour before prices change.
+// followLate reports a schedule as failed, and as followed a quarter of an hour before prices
+// change.
 func (h *fixture) followLate() {
 	h.Helper()
 
@@ -333,7 +335,7 @@ func TestReplan_LeavesOthersAlone(t *testing.T) {
 	})
 }
 
-// An asset whose power is changed is planned anew without an event.
+// An asset whose power is changed is planned again without an event.
 func TestReplan_AssetChanged(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
@@ -363,7 +365,7 @@ func TestReplan_AssetChanged(t *testing.T) {
 	})
 }
 
-// Many sessions are several parts, and two services at once share them.
+// Many sessions make several parts of a wave, and two services share them.
 func TestReplan_Many(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		const many = 300
@@ -401,7 +403,7 @@ func TestReplan_Many(t *testing.T) {
 	})
 }
 
-// A process joins in a wave that another has begun, and has nothing to do where none was.
+// A process joins a wave that another has begun, and has nothing to do if there is no wave.
 func TestHelp(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -432,8 +434,8 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// While a process is at a part of a wave a newer one begins. What it planned on the older
-// prices is void, and the newer wave's part of the same bounds is left for the newer prices.
+// While a process plans a part of a wave, a newer wave begins. The plans on the older prices
+// are not used, and the newer wave's part with the same bounds is planned on the newer prices.
 func TestHelp_NewerWave(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -469,8 +471,8 @@ func TestHelp_NewerWave(t *testing.T) {
 	})
 }
 
-// A car whose schedule an event changes while a wave plans it is weighed again: the event may
-// have seen the older prices.
+// A car whose schedule is changed by an event while a wave plans it is compared again: the
+// event may have used the older prices.
 func TestReplan_EventBetween(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
