@@ -5,16 +5,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// Binding is a cap that keeps a car from charging as it would for a time.
+// Binding is a cap that limits a car's charging for a time.
 type Binding struct {
 	flex.Span
 	Cap    int  // by its place
-	Starts bool // it is the number of starts that binds
+	Starts bool // the cap's number of starts limits the car, and not its power
 }
 
-// Bindings returns the caps that constrain a plan of Charge, by half-hours: where the car may
-// charge by its tariff, has less headroom than its power, and does not charge in full. The car
-// itself must not be counted in the profile.
+// Bindings returns the caps that limit a plan of Charge, by half-hours. A half-hour is listed
+// if the car may charge there by its tariff, has less headroom than its power, and does not
+// charge in full. The car itself must not be counted in the profile.
 func (r *Profile) Bindings(
 	p *charge.Problem,
 	a *charge.Plan,
@@ -47,8 +47,8 @@ func (b Binding) continues(o Binding) bool {
 	return b.To.Equal(o.From) && b.Cap == o.Cap && b.Starts == o.Starts
 }
 
-// couldChargeMore reports whether the car may charge in a period by its tariff, after charge-now and
-// before ready-by, and does not charge there in full.
+// couldChargeMore reports whether the car may charge in a period by its tariff, after
+// charge-now and before ready-by, but does not charge there in full.
 func couldChargeMore(p *charge.Problem, k *charge.Period) bool {
 	if !k.OffPeak && !p.MayChargePeak {
 		return false
@@ -60,8 +60,8 @@ func couldChargeMore(p *charge.Problem, k *charge.Period) bool {
 	return k.Energy < p.Power.For(k.Len())-1
 }
 
-// binding returns the cap that leaves the least in a span. Where power is not what binds, and
-// the car's problem has no power there, it is the number of starts.
+// binding returns the cap that leaves the least headroom in a span. If no cap limits the
+// power, and the car's problem allows none there, the number of starts is what limits the car.
 func (r *Profile) binding(
 	p *charge.Problem,
 	span flex.Span,
@@ -83,19 +83,21 @@ func (r *Profile) binding(
 		return b, true
 	}
 
+	// No cap leaves less than the car's power. If the problem closes this time nevertheless,
+	// the number of starts may be the reason.
 	w, limited := charge.LimitAt(p.Limits, span.From.Unix())
 	if !limited || w > 0 {
 		return b, false
 	}
 
-	b.Cap, b.Starts = r.paced(cap, span)
+	b.Cap, b.Starts = r.startLimitingCap(cap, span)
 
-	return b, b.Starts // else the problem itself closes this time
+	return b, b.Starts // if no number of starts limits the car, the problem itself allows no charging here
 }
 
-// paced is the cap whose number of starts holds a car back in a span: the innermost that bounds them, of those that are full
-// then if any is.
-func (r *Profile) paced(
+// startLimitingCap returns the cap whose number of starts limits a car in a span. It is the
+// innermost cap that is full then, or else the innermost cap with a number of starts.
+func (r *Profile) startLimitingCap(
 	cap int,
 	span flex.Span,
 ) (by int, found bool) {

@@ -7,13 +7,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// postponements is how many starts of one car are put off before it starts when it likes.
-const postponements = 64
+// postponementsMax is how many starts of one car are put off. After that it starts when its
+// plan says.
+const postponementsMax = 64
 
 // Charge plans a car in the headroom that is left. It returns the problem as it was planned,
-// with its limits. A start in a full minute is put off to the next that has a place; but the
-// need goes before the pace of starts, and before the ceiling.
-// Time that the problem closes already stays closed, if the need can be met as well then, and with no more from peak time.
+// with its limits, and the plan. A start in a full minute is put off to the next minute with a
+// place. The need takes precedence over the number of starts, and over the ceiling.
+//
+// Time that the problem closes stays closed, if the need can be met as well without it and no
+// more energy is drawn in peak time.
 func (r *Profile) Charge(
 	p charge.Problem,
 	cap int,
@@ -21,6 +24,7 @@ func (r *Profile) Charge(
 	limits := p.Limits
 	p.Limits = r.Limits(&p, cap)
 	first := charge.Solve(p)
+	// If the ceiling leaves a shortfall, plan without it, and use that plan if it meets more.
 	if r.ceiling != nil && first.Shortfall > 0 {
 		ceiling := r.ceiling
 		r.ceiling = nil
@@ -34,12 +38,13 @@ func (r *Profile) Charge(
 		}
 	}
 
-	p, first = keepClosed(p, first, limits)
+	p, first = planWithClosed(p, first, limits)
 
-	// Close the minutes in which the car would start and must not, one gap after the other.
+	// Close the minutes in which the car would start but must not, from one postponed start to
+	// the next.
 	paced, plan := p, first
-	for range postponements {
-		from, found := r.fullStart(&p, cap, plan.Steps)
+	for range postponementsMax {
+		from, found := r.firstFullStart(&p, cap, plan.Steps)
 		if !found {
 			return paced, plan
 		}
@@ -49,7 +54,7 @@ func (r *Profile) Charge(
 			to++
 		}
 
-		paced.Limits = without(
+		paced.Limits = closeSpan(
 			paced.Limits,
 			flex.Span{From: r.instant(from), To: r.instant(to)},
 			&p,
@@ -64,16 +69,16 @@ func (r *Profile) Charge(
 	return p, first
 }
 
-// keepClosed plans a car with some time closed beside its limits, if that meets as much of its
-// need as a plan that there is, and takes no more from peak time.
-func keepClosed(
+// planWithClosed plans a car with its closed time as further limits. It uses that plan only if
+// it meets as much of the need as the given one, and takes no more energy in peak time.
+func planWithClosed(
 	p charge.Problem,
 	plan charge.Plan,
 	closed []flex.Step,
 ) (charge.Problem, charge.Plan) {
 	q := p
 	for _, s := range closed {
-		q.Limits = without(q.Limits, s.Span, &p)
+		q.Limits = closeSpan(q.Limits, s.Span, &p)
 	}
 
 	if len(closed) == 0 {
@@ -86,8 +91,8 @@ func keepClosed(
 	return p, plan
 }
 
-// Limits returns the headroom of a car as limits of its problem: none if nothing binds it.
-// Charge-now is not limited, but by LimitNow: whoever asks for it has their reason.
+// Limits returns the headroom of a car as limits of its problem: none if no cap limits it.
+// Charge-now is limited only after LimitNow, as its user has a reason for it.
 func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 	end := planEnd(p)
 	bound := false
@@ -107,7 +112,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 
 			// Charge-now may end within the minute.
 			now := p.ChargeNow.Meet(flex.Span{From: at, To: until})
-			if !r.hard && !now.Empty() && now.From.Equal(at) {
+			if !r.limitsNow && !now.Empty() && now.From.Equal(at) {
 				limits = flex.AppendStep(limits, now, flex.Unbounded)
 				at = now.To
 			}
@@ -126,7 +131,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 	return openTo(limits, end)
 }
 
-// openTo adds that nothing is known to bind from the last limit to an instant.
+// openTo adds an unlimited step from the last limit to an instant.
 func openTo(limits []flex.Step, end time.Time) []flex.Step {
 	last := limits[len(limits)-1].To
 	if last.Before(end) {
@@ -136,7 +141,8 @@ func openTo(limits []flex.Step, end time.Time) []flex.Step {
 	return limits
 }
 
-// planEnd returns the end of what is planned for a car: ready-by, or charge-now if that is later.
+// planEnd returns the end of what is planned for a car: ready-by, or charge-now if that is
+// later.
 func planEnd(p *charge.Problem) time.Time {
 	if p.ChargeNow.To.After(p.ReadyBy) {
 		return p.ChargeNow.To
@@ -144,8 +150,8 @@ func planEnd(p *charge.Problem) time.Time {
 	return p.ReadyBy
 }
 
-// without returns the limits with nothing allowed in a span, charge-now apart.
-func without(
+// closeSpan returns the limits with no charging allowed in a span, except for charge-now.
+func closeSpan(
 	limits []flex.Step,
 	closed flex.Span,
 	p *charge.Problem,
@@ -175,8 +181,9 @@ func without(
 	return out
 }
 
-// Fits reports whether steps of a car stay within the headroom from the problem's start on,
-// charge-now apart, without a start in a full minute. Power below the car's least does not.
+// Fits reports whether a car's steps, from the problem's start on, stay within the headroom
+// and start in no full minute. Charge-now is not checked. Power below the car's least never
+// fits.
 func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 	planned := make([]flex.Step, 0, len(steps))
 	for _, s := range steps {
@@ -193,21 +200,21 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 
 		for m, to := r.minutes(s.Span); draw > 0 && m < to; m++ {
 			minute := flex.Span{From: r.instant(m), To: r.instant(m + 1)}
-			chargeNow := !r.hard && !p.ChargeNow.Meet(minute).Empty() // it may begin within the minute
+			chargeNow := !r.limitsNow && !p.ChargeNow.Meet(minute).Empty() // it may begin within the minute
 			if w, _ := r.freePower(cap, m, draw, leastOf(p)); w < draw && !chargeNow {
 				return false
 			}
 		}
 	}
 
-	_, found := r.fullStart(p, cap, planned)
+	_, found := r.firstFullStart(p, cap, planned)
 
 	return !found
 }
 
-// fullStart returns the first minute in which steps start although it is full. A start of
-// charge-now is not put off.
-func (r *Profile) fullStart(
+// firstFullStart returns the first minute in which the steps start although it is full. The
+// start of a charge-now is not put off.
+func (r *Profile) firstFullStart(
 	p *charge.Problem,
 	cap int,
 	steps []flex.Step,

@@ -2,8 +2,9 @@ package headroom
 
 import "flexd/internal/flex"
 
-// Excess returns from when to when, within a span, more than a power is drawn under the cap of a place, and the most that is
-// drawn beyond it. Minutes between in which no more is drawn are counted in. Where nothing is, both are zero.
+// Excess returns the time within a span in which more than a power is drawn under a cap, and
+// the most that is drawn beyond that power. The time reaches from the first such minute to the
+// last, with those between. Both results are zero if there is none.
 func (r *Profile) Excess(
 	k int,
 	within flex.Span,

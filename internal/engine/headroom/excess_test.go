@@ -7,7 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// TestProfile_Excess has 6 kW be drawn for five minutes and 5 kW later, in a feeder of a substation: both are over 4 kW, of each.
+// TestProfile_Excess: 6 kW are drawn for five minutes, and later 5 kW, under a feeder within a
+// substation. Both exceed 4 kW, the limit of each.
 func TestProfile_Excess(t *testing.T) {
 	r := Nested(evening, make([]flex.Cap, 3), []int{0, 2, 0})
 	at := func(minutes time.Duration) time.Time { return evening.Add(minutes * time.Minute) }

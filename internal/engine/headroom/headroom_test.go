@@ -16,7 +16,7 @@ import (
 
 var evening = time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 
-// drawsAt is what steps let a car draw at an instant.
+// drawsAt returns what steps allow a car to draw at an instant.
 func drawsAt(steps []flex.Step, power flex.Watts, at time.Time) flex.Watts {
 	for _, s := range steps {
 		if s.Contains(at) {
@@ -26,7 +26,8 @@ func drawsAt(steps []flex.Step, power flex.Watts, at time.Time) flex.Watts {
 	return 0
 }
 
-// sharedFleet draws cars that share a fleet's cap and those of three groups, of which each may lie in one that has a higher place.
+// sharedFleet draws cars that share a fleet's cap and those of three groups. Each group may
+// lie in one with a higher index.
 func sharedFleet(t *rapid.T) (caps []flex.Cap, parents []int, cars []Car, prices []flex.PricedPeriod) {
 	watts := func(label string) *flex.Watts {
 		if rapid.Bool().Draw(t, label+" is bound") {
@@ -100,9 +101,9 @@ func planShared(r *Profile, cars []Car, prices []flex.PricedPeriod, traded []fle
 	return problems, plans, nil
 }
 
-// TestProfile_NoCapIsExceeded plans random fleets and adds up what they draw at every instant at
-// which anything changes: charge-now apart, it is never more than a cap, every plan keeps the
-// laws alone, and a need is short only where a cap held the car back.
+// TestProfile_NoCapIsExceeded plans random fleets and adds up what they draw at every instant
+// at which anything changes. Apart from charge-now it is never more than a cap. Every plan
+// keeps its own rules, and a need is missed only if a cap limited the car.
 func TestProfile_NoCapIsExceeded(t *testing.T) {
 	if v := flag.Lookup("rapid.checks").Value; v.String() == "20000" || v.String() == "1000" { // as TestMain has it
 		all := v.String()
@@ -159,7 +160,7 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 	})
 }
 
-// TestProfile_Pace has more cars than may start in a minute, up to the edge.
+// TestProfile_Pace plans more cars than may start in a minute, up to the end of the horizon.
 func TestProfile_Pace(t *testing.T) {
 	for _, c := range []struct {
 		cars, pace int
@@ -211,8 +212,9 @@ func TestProfile_Pace(t *testing.T) {
 	}
 }
 
-// TestProfile_Nested names the one of nested caps that holds a car back, by its power or by its starts, and shares what the
-// outermost leaves among cars of several groups, whatever the order of the groups.
+// TestProfile_Nested finds which of several nested caps limits a car, by its power or by its
+// number of starts. What the outermost cap leaves is shared among cars of several groups,
+// whatever the order of the groups.
 func TestProfile_Nested(t *testing.T) {
 	watts := func(w flex.Watts) flex.Cap { return flex.Cap{Power: &w} }
 	var prices []flex.PricedPeriod
@@ -272,7 +274,8 @@ func TestProfile_Nested(t *testing.T) {
 	}
 }
 
-// TestProfile_ShareAfterNow shares a half-hour of which charge-now takes the first part: what is reserved lies after that.
+// TestProfile_ShareAfterNow shares a half-hour of which charge-now takes the first part. The
+// reservation lies after that.
 func TestProfile_ShareAfterNow(t *testing.T) {
 	most := flex.Watts(14_000)
 	prices := []flex.PricedPeriod{{Period: flex.PeriodAt(evening), Price: 100e6, Known: true}}
@@ -292,8 +295,9 @@ func TestProfile_ShareAfterNow(t *testing.T) {
 	}
 }
 
-// TestProfile_ShareParts has a car that can charge only in a part of a half-hour, beside one that would like to and can wait: the rest of one
-// that has begun, and what comes before ready-by of the last.
+// TestProfile_ShareParts shares a cap between a car that can charge only in a part of a
+// half-hour and one that can wait. The part is the rest of a half-hour that has begun, or the
+// beginning of the last one before ready-by.
 func TestProfile_ShareParts(t *testing.T) {
 	most := flex.Watts(7000)
 
@@ -332,7 +336,8 @@ func TestProfile_ShareParts(t *testing.T) {
 	}
 }
 
-// TestProfile_PricesAfterShare has prices past the end of what a fleet with a position shares: they stay the market's.
+// TestProfile_PricesAfterShare: after the end of what a fleet with a position shares, prices
+// are the market's.
 func TestProfile_PricesAfterShare(t *testing.T) {
 	most := flex.Watts(14_000)
 	var prices []flex.PricedPeriod
@@ -351,8 +356,8 @@ func TestProfile_PricesAfterShare(t *testing.T) {
 	}
 }
 
-// TestProfile_ClosedNotPeak has time that an instruction closes, and caps that leave no other off-peak time: it is opened before
-// anything is taken from peak time.
+// TestProfile_ClosedNotPeak closes time by an instruction, and sets caps that leave no other
+// off-peak time. The closed time is used before any peak time.
 func TestProfile_ClosedNotPeak(t *testing.T) {
 	most := flex.Watts(7000)
 	span := func(from, to time.Duration) flex.Span {
@@ -370,8 +375,10 @@ func TestProfile_ClosedNotPeak(t *testing.T) {
 	}
 }
 
-// TestProfile_ShareClosed shares a cap of one car at a time between a car that an instruction has leave out the two cheapest half-hours,
-// and one that may charge in any: each has the headroom where it can use it. Where the first needs the closed time, it has that.
+// TestProfile_ShareClosed shares a cap, under which one car can charge at a time, between a
+// car for which an instruction closes the two cheapest half-hours and one that may charge at
+// any time. Each gets headroom where it can use it. If the first needs the closed time, it
+// gets that.
 func TestProfile_ShareClosed(t *testing.T) {
 	var prices []flex.PricedPeriod
 	for i, p := range []int{10, 20, 5, 6} {
@@ -408,7 +415,8 @@ func TestProfile_ShareClosed(t *testing.T) {
 	}
 }
 
-// TestFits_ChargeNow has charge-now begin within a minute and draw more than a cap: it is not limited from its beginning on.
+// TestFits_ChargeNow: a charge-now begins within a minute and draws more than a cap. It is not
+// limited, from its beginning on.
 func TestFits_ChargeNow(t *testing.T) {
 	from := evening.Add(30 * time.Second)
 	r := New(from, []flex.Cap{{Power: new(flex.Watts(5000))}})

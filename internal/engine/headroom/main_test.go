@@ -7,8 +7,8 @@ import (
 	"flexd/test/draws"
 )
 
-// TestMain tries every property 20,000 times, a twentieth of that under the race detector,
-// unless -rapid.checks says otherwise.
+// TestMain tries every property 20,000 times, and a twentieth of that under the race detector,
+// unless -rapid.checks sets another number.
 func TestMain(m *testing.M) {
 	draws.SetDefault("1000", "20000")
 	os.Exit(m.Run())

@@ -8,14 +8,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// Hours is how far ahead a Profile looks. What is planned later is not counted.
+// Hours is how far ahead a Profile looks. What is drawn later is not counted.
 const Hours = 48
 
-// LeastPower is the least that a car can charge with, where its problem does not say: 6 A at 230 V
-// on one phase. Less headroom than that is none.
+// LeastPower is the least power that a car can charge with, if its problem does not say: 6 A
+// at 230 V on one phase. Less headroom than that counts as none.
 const LeastPower = flex.PhasePower
 
-// leastOf is the least that a car can charge with, in W.
+// leastOf returns the least power that a car can charge with.
 func leastOf(p *charge.Problem) flex.Watts { return max(p.Least, LeastPower) }
 
 const horizon = Hours * 60
@@ -24,29 +24,30 @@ const horizon = Hours * 60
 // instant on. A minute counts as filled by the most that is drawn in it, so that what fits
 // every minute exceeds no cap at any instant.
 //
-// Caps are named by their place: the fleet's is 0, which binds every car, and others bind a
-// group. A car that is in no group names 0. A group may lie in another one, whose cap binds its
-// cars too.
+// Caps are named by their index: 0 is the fleet's cap, which limits every car, and the others
+// are those of groups. A car in no group has index 0. A group may lie in another group, whose
+// cap then limits its cars too.
 type Profile struct {
-	first   int64 // minute since 1970
-	caps    []flex.Cap
-	parents []int     // of each cap's group, the place of the one that it lies in; 0 for none
-	load    [][]int64 // watts, by cap and minute; nil before anything was added
-	starts  [][]int32
-	hard    bool // charge-now is limited too
-	// caps for a time, by cap and minute, in watts; nil for none
-	tight [][]int64
+	first     int64 // minute since 1970
+	caps      []flex.Cap
+	parents   []int     // of each cap's group, the index of the group that it lies in; 0 for none
+	load      [][]int64 // watts, by cap and minute; nil before anything was added
+	starts    [][]int32
+	limitsNow bool // charge-now is limited too
+	// temporary caps, by cap and minute, in watts; nil for none
+	temporary [][]int64
 	// a tighter cap of the fleet, by minute, in watts; nil for none
 	ceiling []int64
 }
 
-// New returns the headroom under caps, the fleet's first, from an instant on. No group lies in another.
+// New returns the headroom under caps, the fleet's first, from an instant on. No group lies in
+// another.
 func New(from time.Time, caps []flex.Cap) *Profile {
 	return Nested(from, caps, make([]int, len(caps)))
 }
 
-// Nested is New for groups that lie in each other: parents has, for each cap's group, the place of the one that it lies in,
-// and 0 for none.
+// Nested is New for groups that may lie in each other. parents has, for each cap's group, the
+// index of the group that it lies in, or 0 for none.
 func Nested(
 	from time.Time,
 	caps []flex.Cap,
@@ -61,12 +62,13 @@ func Nested(
 	}
 }
 
-// LimitNow has charge-now limited as well: what a fuse or a transformer cannot carry is not a
-// matter of who asks.
-func (r *Profile) LimitNow() { r.hard = true }
+// LimitNow makes the caps limit charge-now as well, for a fuse or a transformer, which cannot
+// carry more whoever asks for it.
+func (r *Profile) LimitNow() { r.limitsNow = true }
 
-// eachCap calls fn with every cap that binds a car: the fleet's, then its group's and those around it, outwards. Groups that are wrongly
-// said to lie in themselves end it, as flex.CapTree's Path does.
+// eachCap calls fn with the index of every cap that limits a car: the fleet's, then its
+// group's and those around it, from the inside out. It ends at flex.CapDepthMax if groups are
+// wrongly recorded to lie in each other, as flex.CapTree's Path does.
 func (r *Profile) eachCap(cap int, fn func(k int)) {
 	fn(0)
 	for k, depth := cap, 0; k != 0 && depth < flex.CapDepthMax; k, depth = r.parents[k], depth+1 {
@@ -74,29 +76,29 @@ func (r *Profile) eachCap(cap int, fn func(k int)) {
 	}
 }
 
-// Tighten holds what a cap binds to a power for a time, beside the cap. The lowest binds.
+// Tighten adds a temporary limit of power to a cap. The lowest limit counts.
 func (r *Profile) Tighten(
 	k int,
 	s flex.Span,
 	most flex.Watts,
 ) {
-	if r.tight == nil {
-		r.tight = make([][]int64, len(r.caps))
+	if r.temporary == nil {
+		r.temporary = make([][]int64, len(r.caps))
 	}
 
-	if r.tight[k] == nil {
-		r.tight[k] = make([]int64, horizon)
-		for m := range r.tight[k] {
-			r.tight[k][m] = math.MaxInt64
+	if r.temporary[k] == nil {
+		r.temporary[k] = make([]int64, horizon)
+		for m := range r.temporary[k] {
+			r.temporary[k][m] = math.MaxInt64
 		}
 	}
 
 	for m, to := r.minutes(s); m < to; m++ {
-		r.tight[k][m] = min(r.tight[k][m], int64(most))
+		r.temporary[k][m] = min(r.temporary[k][m], int64(most))
 	}
 }
 
-// cap is the power that cap k allows in a minute; false if it bounds none.
+// cap returns the power that cap k allows in a minute; false if it limits no power.
 func (r *Profile) cap(
 	k, minute int,
 ) (watts int64, bounded bool) {
@@ -104,19 +106,20 @@ func (r *Profile) cap(
 	if p := r.caps[k].Power; p != nil {
 		watts = int64(*p)
 	}
-	if r.tight != nil && r.tight[k] != nil {
-		watts = min(watts, r.tight[k][minute])
+	if r.temporary != nil && r.temporary[k] != nil {
+		watts = min(watts, r.temporary[k][minute])
 	}
 
 	return watts, watts != math.MaxInt64
 }
 
-// bounds reports whether cap k allows no more than some power in any minute.
+// bounds reports whether cap k limits the power in any minute.
 func (r *Profile) bounds(k int) bool {
-	return r.caps[k].Power != nil || r.tight != nil && r.tight[k] != nil
+	return r.caps[k].Power != nil || r.temporary != nil && r.temporary[k] != nil
 }
 
-// At is the power that cap k allows at an instant within the horizon; false if it bounds none.
+// At returns the power that cap k allows at an instant within the horizon; false if it limits
+// none.
 func (r *Profile) At(
 	k int,
 	at time.Time,
@@ -138,8 +141,8 @@ func (r *Profile) minutes(s flex.Span) (from, to int) {
 	return from, to
 }
 
-// Add counts what a car of some power draws by its steps, and their starts. A car that is
-// charging already as they begin does not start then.
+// Add counts what a car of a given power draws by its steps, and their starts. A car that is
+// charging already when the steps begin does not start then.
 func (r *Profile) Add(
 	cap int,
 	steps []flex.Step,
@@ -149,7 +152,7 @@ func (r *Profile) Add(
 	r.change(cap, steps, power, running, 1)
 }
 
-// Remove takes back what was added.
+// Remove reverses Add.
 func (r *Profile) Remove(
 	cap int,
 	steps []flex.Step,
@@ -179,12 +182,12 @@ func (r *Profile) change(
 	})
 }
 
-// Reserve keeps power for a car without counting a start; Release gives it back.
+// Reserve reserves power for a car without counting a start. Release ends the reservation.
 func (r *Profile) Reserve(cap int, steps []flex.Step) {
 	r.fill(cap, steps, flex.Unbounded, 1)
 }
 
-// Release gives back what was reserved.
+// Release ends a reservation of Reserve.
 func (r *Profile) Release(cap int, steps []flex.Step) {
 	r.fill(cap, steps, flex.Unbounded, -1)
 }
@@ -213,7 +216,7 @@ func (r *Profile) fill(
 	})
 }
 
-// eachStart calls fn with the minutes in which steps begin to charge, until it says no.
+// eachStart calls fn with each minute in which steps begin to charge, until fn returns false.
 func (r *Profile) eachStart(
 	steps []flex.Step,
 	running bool,
@@ -233,14 +236,14 @@ func (r *Profile) eachStart(
 	}
 }
 
-// setCeiling holds the fleet, beside its cap, to what is drawn and reserved now.
+// setCeiling limits the fleet, in addition to its cap, to what is drawn and reserved now.
 func (r *Profile) setCeiling() {
 	r.ceiling = make([]int64, horizon)
 	copy(r.ceiling, r.load[0])
 }
 
-// bound returns the power that cap k allows in a minute, and the cap's place: -1 if that is
-// the ceiling. It reports false if the cap bounds no power.
+// bound returns the power that cap k allows in a minute, and the index of the cap: -1 if that
+// is the ceiling. It returns false if the cap limits no power.
 func (r *Profile) bound(
 	k, minute int,
 ) (watts int64, by int, bounded bool) {
@@ -256,7 +259,7 @@ func (r *Profile) bound(
 	return watts, by, bounded
 }
 
-// loadAt is what is drawn under cap k in a minute.
+// loadAt returns what is drawn under cap k in a minute.
 func (r *Profile) loadAt(k, minute int) int64 {
 	if r.load[k] == nil {
 		return 0
@@ -264,8 +267,8 @@ func (r *Profile) loadAt(k, minute int) int64 {
 	return r.load[k][minute]
 }
 
-// Spare is the least power that is left under the caps of a place in a span, below zero where they are exceeded; false
-// if they bound none in it.
+// Spare returns the least power that is left in a span under a cap and those around it, below
+// zero if they are exceeded. It returns false if none of them limits power in the span.
 func (r *Profile) Spare(
 	cap int,
 	s flex.Span,
@@ -287,8 +290,9 @@ func (r *Profile) Spare(
 	return least, bounded
 }
 
-// freePower returns the headroom of a car in a minute, at most the given watts, and the place of
-// the cap that sets it: -1 if none does, or the ceiling. Less than the least is none.
+// freePower returns the headroom of a car in a minute, at most the given watts, and the index
+// of the cap that sets it: -1 if none does, or the ceiling. Less than the least power counts
+// as none.
 func (r *Profile) freePower(
 	cap, minute int,
 	most int64,
@@ -331,7 +335,7 @@ func (r *Profile) full(cap, minute int) bool {
 	return full
 }
 
-// startsAt is how many start under cap k in a minute.
+// startsAt returns how many cars start under cap k in a minute.
 func (r *Profile) startsAt(k, minute int) int {
 	if r.starts[k] == nil {
 		return 0
@@ -339,8 +343,8 @@ func (r *Profile) startsAt(k, minute int) int {
 	return int(r.starts[k][minute])
 }
 
-// Exceeded returns the first minute in which more is drawn than a cap, and which cap; false
-// if no cap is exceeded.
+// Exceeded returns the first minute in which more is drawn than a cap allows, and that cap;
+// false if there is none.
 func (r *Profile) Exceeded() (at time.Time, cap int, over bool) {
 	for k := range r.caps {
 		if !r.bounds(k) || r.load[k] == nil {

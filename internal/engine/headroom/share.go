@@ -10,37 +10,40 @@ import (
 	"flexd/internal/flex"
 )
 
-// Prices by which a shared fleet weighs its needs, in p/kWh: a need that is not met is worse
-// than peak time, where that is allowed, and peak time where it is not is worse than both.
+// The prices that weigh the cars' needs against energy costs, in p/kWh. A need that is not met
+// is worse than allowed charging in peak time. Charging in peak time that is not allowed is
+// worse than both.
 const (
 	unservedPrice      = 1000
 	peakPrice          = 300
 	forbiddenPeakPrice = 5000
 )
 
-// Car is a car among others that share caps. Its problem has no limits yet but the time that it leaves out.
+// Car is one of the cars that share caps. The only limits of its problem are the times that an
+// instruction closes.
 type Car struct {
 	*charge.Problem
-	Cap int // of its group, by its place
+	Cap int // the index of its group's cap
 }
 
-// Shares are what each car of a fleet is to have of the headroom that all share.
+// Shares is how the headroom is divided among the cars.
 type Shares struct {
 	Cars   [][]flex.Step // reserved for each car, until Release
 	Prices []flex.PricedPeriod
 	Caps   [][]flex.Price // of headroom under each cap, half-hour by half-hour
 }
 
-// Share divides the headroom under caps among cars for the least cost, by half-hours, with
-// package fleet, and reserves each car's share to the minute. Charge-now and other loads must
-// be in the profile already. Where something was traded the fleet is held to what it then
-// draws, and the prices are between selling and buying.
+// Share divides the headroom under caps among cars at the least cost. It solves the fleet in
+// half-hours with package fleet, and then reserves each car's share in whole minutes.
+// Charge-now and other loads must be in the profile already. If energy was traded, the fleet
+// is then limited to what it draws by this plan, and the prices lie between the prices of
+// selling and buying.
 func (r *Profile) Share(
 	cars []Car,
 	prices []flex.PricedPeriod,
 	traded []flex.Traded,
 ) (Shares, error) {
-	ends := r.reserveEnds(cars)
+	ends := r.reserveLastParts(cars)
 	p := r.problem(cars, prices, traded)
 	plan, err := fleet.Solve(&p.Problem)
 	if err != nil {
@@ -53,13 +56,14 @@ func (r *Profile) Share(
 		Caps:   p.capPrices(&plan),
 	}
 
+	// Convert each half-hour's energies into minutes.
 	for t, list := range p.shares(&plan, cars) {
-		// The largest first, as it has the least choice of minutes.
+		// The largest share comes first, because it has the least choice of minutes.
 		slices.SortStableFunc(list, func(a, b share) int {
 			return cmp.Compare(b.seconds, a.seconds)
 		})
 		for _, q := range list {
-			steps := r.pack(&cars[q.car], p.first.Add(t).Span(), q.seconds)
+			steps := r.reserveShare(&cars[q.car], p.first.Add(t).Span(), q.seconds)
 			s.Cars[q.car] = append(s.Cars[q.car], steps...)
 		}
 	}
@@ -76,26 +80,28 @@ func (r *Profile) Share(
 	return s, nil
 }
 
-// reserveEnds reserves for each car what it needs beyond its whole half-hours, in the part of a half-hour that it has before
-// ready-by. The fleet's plan knows only whole ones, and another car would be given that part.
-func (r *Profile) reserveEnds(cars []Car) [][]flex.Step {
+// reserveLastParts reserves, for each car whose ready-by is within a half-hour, what it needs
+// in the part before ready-by. The fleet's plan has whole half-hours only, and would give that
+// part to another car.
+func (r *Profile) reserveLastParts(cars []Car) [][]flex.Step {
 	ends := make([][]flex.Step, len(cars))
 	for i := range cars {
 		c := &cars[i]
 		last := flex.PeriodAt(c.ReadyBy)
-		if !last.Start().Before(r.instant(horizon)) { // its end is not planned yet
+		if !last.Start().Before(r.instant(horizon)) { // ready-by is beyond the horizon
 			continue
 		}
 
-		if seconds := c.beyondWhole(last); seconds >= 1 {
-			ends[i] = r.pack(c, last.Span(), seconds)
+		if seconds := c.needInLastPart(last); seconds >= 1 {
+			ends[i] = r.reserveShare(c, last.Span(), seconds)
 		}
 	}
 
 	return ends
 }
 
-// marketPrices are the plan's own prices of energy, between selling and buying, and the market's after its end.
+// marketPrices returns the plan's own prices of energy, which lie between selling and buying;
+// after its end, the market's.
 func (p *sharedProblem) marketPrices(
 	plan *fleet.Plan,
 	market []flex.PricedPeriod,
@@ -123,11 +129,12 @@ func priceOf(pencePerKWh float64) flex.Price {
 	return flex.FromGBPPerMWh(10 * pencePerKWh)
 }
 
-// penceOf is a price in pence per kWh.
+// penceOf converts a price to pence per kWh.
 func penceOf(p flex.Price) float64 { return p.GBPPerMWh() / 10 }
 
-// capPrices returns the prices of caps by their places. A plan of a fleet has the fleet's cap
-// first, then the groups'; the first group is that of cars without one, and has no cap.
+// capPrices returns the prices of headroom by the index of the cap. A plan of package fleet
+// lists the fleet's cap first, then those of its groups. Its first group is that of the cars
+// without one, which has no cap.
 func (p *sharedProblem) capPrices(plan *fleet.Plan) [][]flex.Price {
 	all := make([][]flex.Price, len(p.groups))
 	for k := range all {
@@ -149,24 +156,25 @@ func (p *sharedProblem) capPrices(plan *fleet.Plan) [][]flex.Price {
 	return all
 }
 
-// share is what a car is to have of a half-hour, in seconds at full power.
+// share is a car's part of a half-hour, in seconds at full power.
 type share struct {
 	car     int
 	seconds float64
 }
 
-// pack reserves a share in the minutes of a half-hour: at full power where there is headroom
-// for that, then at less where there is not. Two that share a half-hour so take turns in it,
-// and neither is left with less power than a car can charge with.
-func (r *Profile) pack(
+// reserveShare reserves a share in the minutes of a half-hour: first where there is headroom
+// for full power, then where there is less. Two cars that share a half-hour thus take turns,
+// and neither is left with less power than it can charge with.
+func (r *Profile) reserveShare(
 	c *Car,
 	half flex.Span,
 	seconds float64,
 ) []flex.Step {
-	free, _ := c.afterChargeNow() // the share is of that time alone
+	free, _ := c.afterChargeNow() // the share does not include charge-now
 	from, to := r.minutes(half.Meet(free))
 
 	var steps []flex.Step
+	// First the minutes with full power, then those with less.
 	for _, unsplit := range []bool{true, false} {
 		for m := from; m < to && seconds >= 30; m++ { // to the nearest minute, so that turns add up
 			w, _ := r.freePower(c.Cap, m, int64(c.Power), leastOf(c.Problem))
@@ -190,8 +198,8 @@ func (r *Profile) pack(
 	return steps
 }
 
-// joinNext appends a step, or lengthens the last one if the step follows it at once with the
-// same limit.
+// joinNext appends a step, or extends the last one if the new step follows it directly with
+// the same limit.
 func joinNext(
 	steps []flex.Step,
 	next flex.Step,
@@ -206,7 +214,7 @@ func joinNext(
 	return append(steps, next)
 }
 
-// contains reports whether one of the steps holds an instant.
+// contains reports whether an instant lies in one of the steps.
 func contains(steps []flex.Step, at time.Time) bool {
 	return slices.ContainsFunc(steps, func(s flex.Step) bool {
 		return s.Contains(at)
@@ -217,11 +225,11 @@ func contains(steps []flex.Step, at time.Time) bool {
 type sharedProblem struct {
 	fleet.Problem
 	first  flex.Period // its first half-hour
-	cars   []int       // of each EV, the place among all cars
-	groups []int       // of each cap, the place of its group; 0 for the fleet's
+	cars   []int       // of each EV, its index among all cars
+	groups []int       // of each cap, the index of its group in the fleet's problem; 0 for the fleet's
 }
 
-// shares returns what each car has of each half-hour by a plan.
+// shares returns each car's part of each half-hour by a plan.
 func (p *sharedProblem) shares(
 	plan *fleet.Plan,
 	cars []Car,
@@ -240,7 +248,7 @@ func (p *sharedProblem) shares(
 	return slots
 }
 
-// problem writes the cars as a fleet that shares caps, from the profile's first half-hour on.
+// problem returns the cars as a fleet that shares caps, from the profile's first half-hour on.
 func (r *Profile) problem(
 	cars []Car,
 	prices []flex.PricedPeriod,
@@ -280,7 +288,8 @@ func (r *Profile) problem(
 	return p
 }
 
-// groups gives the group of each cap its place in a fleet's problem: after the one that it lies in. The fleet's is 0.
+// groups returns the index of each cap's group in the fleet's problem. A group comes after the
+// one that it lies in. The fleet's index is 0.
 func (r *Profile) groups() []int {
 	depth := make([]int, len(r.caps))
 	order := make([]int, len(r.caps))
@@ -301,7 +310,7 @@ func (r *Profile) groups() []int {
 	return places
 }
 
-// capKW is what a cap leaves in each half-hour, on average over all of it, nil if it bounds no power.
+// capKW returns the mean power that a cap leaves in each half-hour; nil if it limits no power.
 func (r *Profile) capKW(
 	k int,
 	first flex.Period,
@@ -325,7 +334,8 @@ func (r *Profile) capKW(
 			}
 		}
 
-		// The fleet's plan counts energy: what is over of a half-hour that has begun carries none any more.
+		// The fleet's plan counts energy. In a half-hour that has begun, only the remaining
+		// minutes count.
 		hours := float64(to-from) / 30
 		kw[t] = float64(max(0, least)) / 1000 * hours
 	}
@@ -333,8 +343,8 @@ func (r *Profile) capKW(
 	return kw
 }
 
-// position is what was traded, less what others of the fleet draw of it. A half-hour without
-// is paid at the market's price.
+// position returns the energy that was traded, less what other loads draw of it. In a
+// half-hour without a trade, energy costs the market's price.
 func (r *Profile) position(
 	traded []flex.Traded,
 	market []float64,
@@ -359,7 +369,7 @@ func (r *Profile) position(
 			others += float64(r.load[0][m]) / 60_000
 		}
 
-		// Of a half-hour that has begun, what was bought for the time that is over was drawn then.
+		// In a half-hour that has begun, the energy bought for its first part counts as drawn.
 		hours := float64(to-from) / 30
 		q.KWh[i] = t.Energy.KWh()*hours - others
 		q.Buy[i] = penceOf(t.Buy)
@@ -369,7 +379,7 @@ func (r *Profile) position(
 	return q
 }
 
-// addCars adds the cars that need anything, and has the problem reach to the last one's end.
+// addCars adds the cars that need energy, and extends the problem to the last car's end.
 func (p *sharedProblem) addCars(cars []Car) {
 	p.Slots = 1
 	for i := range cars {
@@ -385,8 +395,7 @@ func (p *sharedProblem) addCars(cars []Car) {
 	}
 }
 
-// afterChargeNow is the time that a car has to itself once charge-now is over, and what it
-// needs then.
+// afterChargeNow returns the car's time after charge-now, and the energy that it needs then.
 func (c *Car) afterChargeNow() (flex.Span, charge.Joules) {
 	free := flex.Span{From: c.From, To: c.ReadyBy}
 	need := charge.Joules(c.Need) * 3600
@@ -399,9 +408,10 @@ func (c *Car) afterChargeNow() (flex.Span, charge.Joules) {
 	return free, need
 }
 
-// beyondWhole is what a car needs beyond the half-hours before the last one, in seconds at full power: nothing where it has no part of
-// the last, or may not charge there.
-func (c *Car) beyondWhole(last flex.Period) float64 {
+// needInLastPart returns what a car needs beyond the half-hours before the last one, in seconds
+// at full power. It is 0 if the car has no part of the last half-hour, or may not charge
+// there.
+func (c *Car) needInLastPart(last flex.Period) float64 {
 	free, need := c.afterChargeNow()
 	closed := c.closedSpans(free, need)
 	opens := func(s flex.Span) bool {
@@ -423,8 +433,8 @@ func (c *Car) beyondWhole(last flex.Period) float64 {
 	return seconds
 }
 
-// closedSpans is the time that an instruction has a car leave out, by its problem. It is none where the car's other time does not take
-// what it needs: the need goes first.
+// closedSpans returns the time that an instruction closes for a car. It is none if the other
+// time is not enough for what the car needs: the need takes precedence.
 func (c *Car) closedSpans(free flex.Span, need charge.Joules) []flex.Span {
 	var closed []flex.Span
 	for _, s := range c.Limits {
@@ -457,8 +467,8 @@ func (c *Car) closedSpans(free flex.Span, need charge.Joules) []flex.Span {
 	return closed
 }
 
-// ev writes a car for package fleet, with the half-hours after charge-now that are wholly its
-// own; false if there are none, or nothing is needed.
+// ev returns a car for package fleet, with the half-hours after charge-now that it has
+// completely. It returns false if there are none, or nothing is needed.
 func (c *Car) ev(first flex.Period) (fleet.EV, bool) {
 	free, need := c.afterChargeNow()
 	if need <= 0 {
@@ -480,7 +490,8 @@ func (c *Car) ev(first flex.Period) (fleet.EV, bool) {
 		FirstFraction: begin.End().Sub(free.From).Seconds() / 1800,
 	}
 
-	// What an instruction closes counts as peak time, so that others have it where they can.
+	// Time that an instruction closes counts as peak time, so that other cars are given it
+	// where possible.
 	closed := c.closedSpans(free, need)
 	for t := e.First; t <= e.Last; t++ {
 		half := first.Add(int(t)).Span().Meet(free)
@@ -492,7 +503,7 @@ func (c *Car) ev(first flex.Period) (fleet.EV, bool) {
 	return e, true
 }
 
-// peakAdder is what a kWh in peak time counts beside its price.
+// peakAdder returns what a kWh in peak time counts in addition to its price.
 func (c *Car) peakAdder() float64 {
 	if c.MayChargePeak {
 		return peakPrice
@@ -500,20 +511,20 @@ func (c *Car) peakAdder() float64 {
 	return forbiddenPeakPrice
 }
 
-// offPeakAll reports whether a span is off-peak from end to end.
+// offPeakAll reports whether a span is completely off-peak.
 func (c *Car) offPeakAll(s flex.Span) bool {
 	return c.AllOffPeak || covers(c.OffPeak, s)
 }
 
-// covers reports whether one of some spans has all of another.
+// covers reports whether s lies completely within one of the spans.
 func covers(spans []flex.Span, s flex.Span) bool {
 	return slices.ContainsFunc(spans, func(o flex.Span) bool {
 		return !s.From.Before(o.From) && !s.To.After(o.To)
 	})
 }
 
-// Slack is how long a car could wait and still meet its need, in off-peak time or, where it
-// may charge then, in any.
+// Slack returns how long a car could wait and still meet its need. Only off-peak time counts,
+// unless the car may charge in peak time too.
 func (c *Car) Slack() time.Duration {
 	window := flex.Span{From: c.From, To: c.ReadyBy}
 	open := window.Len()

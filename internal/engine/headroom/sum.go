@@ -15,15 +15,15 @@ type Block struct {
 	Starts [BlockMinutes]int64
 }
 
-// Sum is what many assets draw together, by the number of the block since 1970. It reads steps as a Profile does, but has no
-// end.
+// Sum is what many assets draw together, by the number of the block since 1970. It counts
+// steps as a Profile does, but without an end.
 type Sum map[int64]*Block
 
-// BlockAt is the number of the block that an instant lies in.
+// BlockAt returns the number of the block that contains an instant.
 func BlockAt(at time.Time) int64 { return at.Unix() / 60 / BlockMinutes }
 
-// Add counts what a car of some power draws by its steps, and their starts, from a block on. A car that is charging
-// already as they begin does not start then.
+// Add counts what a car of a given power draws by its steps, and their starts, from a block
+// on. A car that is charging already when the steps begin does not start then.
 func (s Sum) Add(
 	steps []flex.Step,
 	power flex.Watts,
@@ -33,7 +33,7 @@ func (s Sum) Add(
 	s.change(steps, power, running, from, 1)
 }
 
-// Remove takes back what was added.
+// Remove reverses Add.
 func (s Sum) Remove(
 	steps []flex.Step,
 	power flex.Watts,
@@ -43,7 +43,8 @@ func (s Sum) Remove(
 	s.change(steps, power, running, from, -1)
 }
 
-// Reserve counts what is drawn by steps without their starts, from a block on. Release takes it back.
+// Reserve counts what is drawn by steps, without their starts, from a block on. Release
+// reverses it.
 func (s Sum) Reserve(
 	steps []flex.Step,
 	power flex.Watts,

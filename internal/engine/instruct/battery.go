@@ -8,22 +8,24 @@ import (
 	"flexd/internal/engine/charge"
 )
 
-// BatteryWorth is what an instruction has a battery pay at most, in pence, for each kWh that it moves: a battery whose
-// home it would cost more is not called. It is above every domestic price so far.
+// BatteryWorth is the most that an instruction may cost a battery's home, in pence for each
+// kWh moved. A battery that would cost more is not called. It is above every domestic price so
+// far.
 const BatteryWorth = 100.0
 
-// BatteriesMax is how many batteries an instruction looks at, at most, those of sites that were called least often first.
+// BatteriesMax is the most batteries that are considered for an instruction; those of sites
+// that were called least often come first.
 const BatteriesMax = 500
 
-// BatteryCall is what an instruction asks of a battery that is planned by modes. All lists have an element for each
-// slot of the problem.
+// BatteryCall is what an instruction asks of a battery that is planned by modes. Every list
+// has one element for each slot of the problem.
 type BatteryCall struct {
-	Problem battery.ModeProblem // of its plan in force, with what its site allows
+	Problem battery.ModeProblem // the problem of its plan in force, with the modes that its site allows
 	InForce []battery.Mode
-	May     []battery.ModeSet // what it may be sent; what is in force is kept where nothing else may be
+	May     []battery.ModeSet // the modes that it may be sent; if there are none, the mode in force stays
 	Asked   []bool            // the slots of the instruction
-	After   []bool            // slots that the window cuts, or after it: in them it does not move the other way, compared with its plan
-	Up      bool              // it is to draw more; else less
+	After   []bool            // the slots that the window cuts, and those after it; in them the battery must not move the other way, compared with its plan
+	Up      bool              // it is to draw more; otherwise less
 }
 
 // BatteryOffer is what a battery would do if it were called.
@@ -31,13 +33,16 @@ type BatteryOffer struct {
 	Modes  []battery.Mode
 	Stored []int // Wh after each slot
 	Before []int // the same by the plan in force
-	// pence: of energy, changes of mode and what is left at the end, less the same of the plan in force
+	// pence, for energy and changes of mode, less the worth of what is left at the end;
+	// compared with the plan in force
 	Cost float64
 }
 
-// Call works out what a battery would do: in the slots of the instruction as much as pays at BatteryWorth, and elsewhere what
-// costs its home the least with that. In no slot of the instruction, cut by it or after it, it moves the other way than by
-// the plan in force, unless nothing that it may be sent avoids that.
+// Call plans what a battery would do if it were called. In the slots of the instruction it
+// moves as much as pays at BatteryWorth, and elsewhere it does what then costs its home the
+// least. In the slots of the instruction, in those that the window cuts and after it, the
+// battery does not move the other way than by the plan in force, unless the modes that it may
+// be sent leave no choice.
 func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 	p := c.Problem
 	p.Allowed = c.allowedModes()
@@ -47,6 +52,7 @@ func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 	var with, without float64
 	f.Before, without = modesCost(&c.Problem, c.InForce)
 
+	// Plan the slots again with the reward of the instruction in the prices.
 	p.Within = c.within(f.Before)
 	w.SolveModes(&p, f.Modes)
 
@@ -56,8 +62,9 @@ func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 	return f
 }
 
-// Ease returns the indexes of called batteries that may bring less, the dearest first, without any target being missed by more
-// than before. less is what each brings then, and is used only if it is cheaper; nil where it cannot bring less.
+// Ease returns the indexes of called batteries that may bring less without any target being
+// missed by more than before, the most expensive first. less is what each would bring then. It
+// is used only if it costs less, and is nil if the battery cannot bring less.
 func Ease(
 	target []charge.Joules,
 	called []Candidate,
@@ -75,24 +82,24 @@ func Ease(
 		return cmp.Compare(called[b].Cost, called[a].Cost)
 	})
 
-	var restored []int
+	var eased []int
 	for _, i := range places {
 		before := shortfall(missing)
-		takeOff(missing, &called[i], 1)
-		takeOff(missing, less[i], -1)
+		subtractChange(missing, &called[i], 1)
+		subtractChange(missing, less[i], -1)
 		if shortfall(missing) > before {
-			takeOff(missing, less[i], 1)
-			takeOff(missing, &called[i], -1)
+			subtractChange(missing, less[i], 1)
+			subtractChange(missing, &called[i], -1)
 			continue
 		}
-		restored = append(restored, i)
+		eased = append(eased, i)
 	}
 
-	return restored
+	return eased
 }
 
-// Priced are prices with what is asked for in them: drawing costs more in slots that ask for less, and less in those
-// that ask for more.
+// Priced returns prices that include the instruction. Drawing costs more in slots that ask for
+// less, and less in slots that ask for more.
 func (c *BatteryCall) Priced(prices []float64) []float64 {
 	reward := BatteryWorth
 	if c.Up {
@@ -109,8 +116,9 @@ func (c *BatteryCall) Priced(prices []float64) []float64 {
 	return out
 }
 
-// allowedModes are the modes that the battery may be sent: in the slots of the instruction those that bring something,
-// or what is in force; after it those that do not take it back.
+// allowedModes returns the modes that the battery may be sent. In the slots of the instruction
+// these are the ones that help, and the one in force. In the slots after it, these are the
+// ones that do not reverse the change.
 func (c *BatteryCall) allowedModes() []battery.ModeSet {
 	var device battery.Device
 	device.Load(&c.Problem)
@@ -134,9 +142,10 @@ func (c *BatteryCall) allowedModes() []battery.ModeSet {
 	return sets
 }
 
-// within is how far the stored energy may move in each slot: where the battery is not to move the other way, no further that
-// way than by the plan in force, whose levels are given. A mode alone does not say that: a battery that the call has emptied charges for
-// longer, and cannot give what it was to give.
+// within returns how far the stored energy may move in each slot. If the battery must not move
+// the other way, it may move no further that way than by the plan in force, whose levels are
+// given. The allowed modes alone do not ensure that: a battery that the call has emptied would
+// charge for longer in the same mode.
 func (c *BatteryCall) within(before []int) []battery.Bounds {
 	bounds := make([]battery.Bounds, len(before))
 	level := c.Problem.Init
@@ -159,8 +168,8 @@ func (c *BatteryCall) within(before []int) []battery.Bounds {
 	return bounds
 }
 
-// modesCost takes a battery through modes: what is stored after each slot, and what all costs, with changes of mode and less
-// what is left at the end.
+// modesCost runs a battery through modes. It returns the energy stored after each slot, and
+// the total cost, with changes of mode and less the worth of what is left at the end.
 func modesCost(
 	p *battery.ModeProblem,
 	modes []battery.Mode,

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// device is a battery as this test has it: what mode m does in slot t from a level. It is the level after it, what is drawn, and
-// what that costs in pence.
+// device is this test's own model of a battery. For mode m in slot t from a level, it returns
+// the level after it, what is drawn, and what that costs in pence.
 type device struct{ *battery.ModeProblem }
 
 func (d device) step(t, level int, m battery.Mode) (int, float64, float64) {
@@ -66,7 +66,8 @@ func (d device) run(modes []battery.Mode) (float64, []float64) {
 	return pence - d.Terminal*float64(level)/1000, drawn
 }
 
-// randomCall is a battery of six half-hours with a plan in force, of which two or three are asked for.
+// randomCall returns a battery for six half-hours with a plan in force. The instruction has
+// two or three of the half-hours.
 func randomCall(r *rand.Rand) instruct.BatteryCall {
 	const n = 6
 	p := battery.ModeProblem{
@@ -102,9 +103,10 @@ func randomCall(r *rand.Rand) instruct.BatteryCall {
 	return c
 }
 
-// TestBatteryCall holds 300 batteries that are called against every sequence of modes: a mode is one that the site allows or that
-// was planned, no half-hour that is asked for, cut or after moves against it, the cost is exact, and no other sequence of which that
-// is true does better by more than the planner's own grid is coarse.
+// TestBatteryCall compares the calls of 300 batteries with every sequence of modes. Each mode
+// is one that the site allows or that was planned. In no slot that is asked for, cut by the
+// window or after it does the battery move against the instruction. The cost is exact. No
+// other sequence that keeps these rules is better by more than the step of the planner's grid.
 func TestBatteryCall(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
 	var w battery.Solver
@@ -158,7 +160,8 @@ func worth(c *instruct.BatteryCall, drawn, planned []float64) float64 {
 	return sum * instruct.BatteryWorth / 1000
 }
 
-// opposes reports whether a battery moves the other way than it is asked to, in a slot that is asked for, cut or after.
+// opposes reports whether a battery moves against the instruction in a slot that is asked for,
+// cut or after the window.
 func opposes(c *instruct.BatteryCall, drawn, planned []float64) bool {
 	for t := range drawn {
 		more := drawn[t] - planned[t]
@@ -214,7 +217,8 @@ func each(c *instruct.BatteryCall, do func([]battery.Mode)) {
 	from(0)
 }
 
-// TestEase has two called batteries that may bring less: the dearer one does, where the target is reached as well.
+// TestEase: of two called batteries that may bring less, the more expensive one does, if the
+// target is still reached.
 func TestEase(t *testing.T) {
 	called := []instruct.Candidate{
 		{Change: []charge.Joules{60, 60}, Cost: 50, Quality: 100},

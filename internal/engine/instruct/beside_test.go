@@ -12,9 +12,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// besides reports what a second call owes to the first: the need is met as far as it was, and what is closed for
-// the first is not drawn in, which is counted minute by minute.
-func besides(p *charge.Problem, first, second *Offer) error {
+// checkSecondCall checks a second call against the first. The need must be met as far as
+// before, and nothing may be drawn in the time that the first call closes, which is counted
+// minute by minute.
+func checkSecondCall(p *charge.Problem, first, second *Offer) error {
 	now := p.ChargeNow
 	before, after := taken(p, first.Plan.Steps), taken(p, second.Plan.Steps)
 	switch {
@@ -40,7 +41,8 @@ func besides(p *charge.Problem, first, second *Offer) error {
 	return nil
 }
 
-// TestCall_Beside: a car that is called a second time, for another time, stays as it is for the first call.
+// TestCall_Beside: a car that is called a second time, for another time, still follows the
+// first call.
 func TestCall_Beside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o, then := drawCar(t), drawOrder(t), drawOrder(t)
@@ -48,7 +50,7 @@ func TestCall_Beside(t *testing.T) {
 
 		then.Held = first.Closed
 		second := Call(then, p, first.Plan.Steps)
-		if err := besides(&p, &first, &second); err != nil {
+		if err := checkSecondCall(&p, &first, &second); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -64,13 +66,13 @@ func TestCall_BesidePlantedFault(t *testing.T) {
 	first := Call(Order{Window: hour(0)}, p, charge.Solve(p).Steps)
 	then := Order{Window: hour(2), Held: first.Closed}
 	second := Call(then, p, first.Plan.Steps)
-	if err := besides(&p, &first, &second); err != nil {
+	if err := checkSecondCall(&p, &first, &second); err != nil {
 		t.Fatal(err)
 	}
 
 	then.Held = nil
 	second = Call(then, p, first.Plan.Steps)
-	if besides(&p, &first, &second) == nil {
+	if checkSecondCall(&p, &first, &second) == nil {
 		t.Error("what the first call closed was drawn in, and nobody saw it")
 	}
 }

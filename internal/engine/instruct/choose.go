@@ -11,7 +11,7 @@ import (
 
 // Candidate is a car that may be called.
 type Candidate struct {
-	Change  []charge.Joules  // in each slot, the way that is asked for
+	Change  []charge.Joules  // in each slot, positive in the direction that is asked for
 	Cost    flex.MicroPounds // of calling it
 	Calls   int              // how often its site was called before
 	Quality Percent          // how much of its change counts
@@ -20,15 +20,15 @@ type Candidate struct {
 // Percent is a share of 100.
 type Percent int
 
-// counts is what of a candidate's change is counted on in a slot.
+// counts returns how much of a candidate's change in a slot is counted, by its quality.
 func (c *Candidate) counts(slot int) charge.Joules {
 	return c.Change[slot] * charge.Joules(c.Quality) / 100
 }
 
-// Choose returns the places of the candidates that are to be called so that every slot's target
-// is reached, at little cost (see the package), in the order in which they were chosen. Where
-// the target cannot be reached it is all that bring it nearer. Fair calls nobody again before
-// all who bring it nearer were called as often.
+// Choose returns the indexes of the candidates to call so that every slot's target is reached
+// at little cost (see the package), in the order in which they were chosen. If the target
+// cannot be reached, these are all candidates that bring it nearer. With fair, nobody is
+// called again before all who bring it nearer were called as often.
 func Choose(target []charge.Joules, all []Candidate, fair bool) []int {
 	missing := slices.Clone(target)
 	places := make([]int, len(all))
@@ -56,11 +56,11 @@ func Choose(target []charge.Joules, all []Candidate, fair bool) []int {
 		places = places[n:]
 	}
 
-	return unneeded(missing, all, called)
+	return removeUnneeded(missing, all, called)
 }
 
-// cheapest takes candidates by rising cost for each joule that is still missing, until nothing
-// is, and takes off what they bring.
+// cheapest chooses candidates by rising cost for each joule that is still missing, until
+// nothing is missing. It subtracts what they bring from missing.
 func cheapest(
 	missing []charge.Joules,
 	all []Candidate,
@@ -84,22 +84,23 @@ func cheapest(
 		switch now := costPerJoule(c, u); {
 		case u <= 0:
 			heap.Pop(q)
-		case now > next.rate: // less of it is missing than there was: it waits for its turn
+		case now > next.rate: // less of what it brings is still missing, so each useful joule costs more: back into the queue
 			q.waiting[0].rate = now
 			heap.Fix(q, 0)
 
 		default:
 			heap.Pop(q)
 			called = append(called, next.place)
-			takeOff(missing, c, -1)
+			subtractChange(missing, c, -1)
 		}
 	}
 
 	return called
 }
 
-// unneeded lets those go, the last first, without whom the targets are reached as well.
-func unneeded(
+// removeUnneeded removes, from the last on, the candidates without which the targets are
+// reached just as well. It returns the others.
+func removeUnneeded(
 	missing []charge.Joules,
 	all []Candidate,
 	called []int,
@@ -108,12 +109,12 @@ func unneeded(
 	for _, i := range slices.Backward(called) {
 		c := &all[i]
 		before := shortfall(missing)
-		takeOff(missing, c, 1)
+		subtractChange(missing, c, 1)
 		if shortfall(missing) <= before {
 			continue
 		}
 
-		takeOff(missing, c, -1)
+		subtractChange(missing, c, -1)
 		needed = append(needed, i)
 	}
 
@@ -122,14 +123,15 @@ func unneeded(
 	return needed
 }
 
-// takeOff takes a candidate's change off what is missing, or puts it back.
-func takeOff(missing []charge.Joules, c *Candidate, sign charge.Joules) {
+// subtractChange subtracts a candidate's change from what is missing (sign -1), or adds it
+// again (sign 1).
+func subtractChange(missing []charge.Joules, c *Candidate, sign charge.Joules) {
 	for t := range missing {
 		missing[t] += sign * c.counts(t)
 	}
 }
 
-// useful is what a candidate brings of what is missing.
+// useful returns how much of what is missing a candidate brings.
 func useful(missing []charge.Joules, c *Candidate) charge.Joules {
 	var sum charge.Joules
 	for t, m := range missing {
@@ -141,7 +143,7 @@ func useful(missing []charge.Joules, c *Candidate) charge.Joules {
 	return sum
 }
 
-// shortfall is what is missing in all slots.
+// shortfall returns the sum of what is missing in all slots.
 func shortfall(missing []charge.Joules) charge.Joules {
 	var sum charge.Joules
 	for _, m := range missing {
@@ -152,18 +154,19 @@ func shortfall(missing []charge.Joules) charge.Joules {
 
 func isShort(missing []charge.Joules) bool { return shortfall(missing) > 0 }
 
-// costPerJoule is what a candidate costs for each joule that it brings. One that saves costs nothing.
+// costPerJoule returns the cost of a candidate for each joule that it brings. One that saves
+// money costs nothing.
 func costPerJoule(c *Candidate, useful charge.Joules) float64 {
 	return float64(max(0, c.Cost)) / float64(max(1, useful))
 }
 
-// waiting is a candidate with what it cost for each joule when that was last looked at.
+// waiting is a candidate with its cost for each joule when that was last computed.
 type waiting struct {
 	place int
 	rate  float64
 }
 
-// queue has the cheapest candidate first, and of equals the first.
+// queue is a heap with the cheapest candidate first, and of equal ones the first in the list.
 type queue struct{ waiting []waiting }
 
 func (q *queue) Len() int { return len(q.waiting) }
@@ -184,7 +187,7 @@ func (q *queue) Swap(i, j int) {
 // Push is never called: nothing joins a queue.
 func (q *queue) Push(any) {}
 
-// Pop takes the last away.
+// Pop removes the last element.
 func (q *queue) Pop() any {
 	n := len(q.waiting) - 1
 	last := q.waiting[n]
@@ -192,18 +195,18 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// Tolerance is how far from its target what is delivered may be before it is corrected.
+// Tolerance is how far the delivered energy may be from its target before it is corrected.
 const Tolerance Percent = 1
 
-// Missing is what called cars leave of the targets, in each slot, negative where they bring more;
-// and whether that is more than is tolerated anywhere.
+// Missing returns the targets less what the called cars bring, in each slot; it is negative
+// where they bring more. short reports whether more than the tolerance is missing in any slot.
 func Missing(
 	target []charge.Joules,
 	called []Candidate,
 ) (missing []charge.Joules, short bool) {
 	missing = slices.Clone(target)
 	for i := range called {
-		takeOff(missing, &called[i], -1)
+		subtractChange(missing, &called[i], -1)
 	}
 
 	for t := range missing {
@@ -213,10 +216,10 @@ func Missing(
 	return missing, short
 }
 
-// Correct compares what called cars bring with the targets. It returns the places of the
-// candidates that are to be called beside them, where something is missing, or of the called
-// ones that are to be released, the dearest first, and of equals the first, where there is more than enough. A called car
-// that brings nothing, as far as is known, is not released.
+// Correct compares what called cars bring with the targets. If something is missing, it
+// returns the indexes of the candidates to call in addition. If there is more than enough, it
+// returns the indexes of the called cars to release, the most expensive first, and of equal
+// ones the first. A called car that brings nothing, as far as is known, is not released.
 func Correct(
 	target []charge.Joules,
 	called, others []Candidate,
@@ -242,9 +245,9 @@ func Correct(
 	})
 	for _, i := range dearest {
 		before := shortfall(missing)
-		takeOff(missing, &called[i], 1)
+		subtractChange(missing, &called[i], 1)
 		if shortfall(missing) > before {
-			takeOff(missing, &called[i], -1)
+			subtractChange(missing, &called[i], -1)
 			continue
 		}
 		release = append(release, i)

@@ -8,25 +8,26 @@ import (
 	"flexd/internal/flex"
 )
 
-// Close plans a car that is to leave time out. It returns the problem with that time closed,
-// and its plan. The need wins: of what the car would have drawn in that time it keeps as much
-// as it takes to fall no shorter, and to take no more from peak time, than without. The spans
-// are in order and apart; limits that the problem has already are dropped.
+// Close plans a car that is not to charge in the closed time. It returns the problem with that
+// time closed, and its plan. The need takes precedence: the car still charges in the closed
+// time as much as it must, so that it falls no shorter, and takes no more energy in peak time,
+// than without. The spans must be in order and must not overlap. Limits that the problem
+// already has are dropped.
 func Close(p charge.Problem, closed []flex.Span) (charge.Problem, charge.Plan) {
 	p.Limits = nil
 
 	return CloseBeside(p, charge.Solve(p), closed)
 }
 
-// CloseBeside closes time of a car beside the limits that its problem has, which stay as they are. Free
-// is its plan by these.
+// CloseBeside is Close for a problem that keeps the limits that it has. free is its plan under
+// these limits alone.
 func CloseBeside(
 	p charge.Problem,
 	free charge.Plan,
 	closed []flex.Span,
 ) (charge.Problem, charge.Plan) {
 	otherLimits := p.Limits
-	p.Limits = closedByEither(otherLimits, limits(&p, closed))
+	p.Limits = unionOfClosed(otherLimits, limits(&p, closed))
 	if slices.Equal(p.Limits, otherLimits) {
 		return p, free
 	}
@@ -39,13 +40,14 @@ func CloseBeside(
 	draws := drawnIn(&free, closed)
 	total := 0
 	for _, d := range draws {
-		total += minutes(d.Len())
+		total += roundedMinutes(d.Len())
 	}
 
-	// More that is kept never makes it worse: the least number of minutes is found by halving.
+	// More open minutes never make the plan worse, so the least number that is enough is found
+	// by bisection.
 	enough := func(numMinutes int) bool {
 		closedNow := Without(closed, firstMinutes(draws, numMinutes))
-		p.Limits = closedByEither(otherLimits, limits(&p, closedNow))
+		p.Limits = unionOfClosed(otherLimits, limits(&p, closedNow))
 		plan = charge.Solve(p)
 		return !plan.Worse(&free, p.Power)
 	}
@@ -68,8 +70,8 @@ func CloseBeside(
 	return p, plan
 }
 
-// closedByEither returns the limits of two lists of closed time.
-func closedByEither(a, b []flex.Step) []flex.Step {
+// unionOfClosed returns the limits of two lists of closed time.
+func unionOfClosed(a, b []flex.Step) []flex.Step {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a[:len(a):len(a)], b...)
 	}
@@ -91,7 +93,8 @@ func spansOf(steps []flex.Step) []flex.Span {
 	return spans
 }
 
-// Union is the time that is in one or the other of two lists of spans, in order and apart.
+// Union returns the time that is in one or both of two lists of spans, in order and without
+// overlaps.
 func Union(a, b []flex.Span) []flex.Span {
 	all := append(slices.Clone(a), b...)
 	slices.SortFunc(all, func(x, y flex.Span) int { return x.From.Compare(y.From) })
@@ -112,7 +115,8 @@ func Union(a, b []flex.Span) []flex.Span {
 	return out
 }
 
-// Common is the time that is in both of two lists of spans, each in order and apart.
+// Common returns the time that is in both of two lists of spans. Each list must be in order
+// and without overlaps.
 func Common(a, b []flex.Span) []flex.Span {
 	var out []flex.Span
 	for _, s := range a {
@@ -126,7 +130,7 @@ func Common(a, b []flex.Span) []flex.Span {
 	return out
 }
 
-// limits writes closed time as limits of a problem: none if nothing of it is closed.
+// limits returns closed time as limits of a problem; none if nothing of it is closed.
 func limits(p *charge.Problem, closed []flex.Span) []flex.Step {
 	planning := flex.Span{From: p.From, To: p.ReadyBy}
 
@@ -141,8 +145,8 @@ func limits(p *charge.Problem, closed []flex.Span) []flex.Step {
 	return out
 }
 
-// drawnIn returns when a plan draws within spans, cut at half-hours, the cheapest first, and of
-// equal ones the earliest.
+// drawnIn returns the times at which a plan draws power within spans, cut at half-hours: the
+// cheapest first, and of equal ones the earliest.
 func drawnIn(plan *charge.Plan, within []flex.Span) []flex.Span {
 	type priced struct {
 		flex.Span
@@ -177,7 +181,8 @@ func drawnIn(plan *charge.Plan, within []flex.Span) []flex.Span {
 	return draws
 }
 
-// firstMinutes returns the first minutes of spans, one after the other, sorted by time.
+// firstMinutes returns the first minutes of spans, in the order of the list, and sorts them by
+// time.
 func firstMinutes(draws []flex.Span, count int) []flex.Span {
 	var out []flex.Span
 	for _, d := range draws {
@@ -186,7 +191,7 @@ func firstMinutes(draws []flex.Span, count int) []flex.Span {
 		}
 
 		most := time.Duration(count) * time.Minute
-		count -= minutes(d.Len())
+		count -= roundedMinutes(d.Len())
 		if d.Len() > most {
 			d.To = d.From.Add(most)
 		}
@@ -201,12 +206,12 @@ func firstMinutes(draws []flex.Span, count int) []flex.Span {
 	return out
 }
 
-// minutes is a time in minutes, the last one begun.
-func minutes(d time.Duration) int {
+// roundedMinutes returns a duration in minutes, rounded up.
+func roundedMinutes(d time.Duration) int {
 	return int((d + time.Minute - 1) / time.Minute)
 }
 
-// Without returns what is left of spans when others are taken out, both in order.
+// Without returns the spans without the time of removed. Both must be in order.
 func Without(spans, removed []flex.Span) []flex.Span {
 	var out []flex.Span
 	for _, s := range spans {

@@ -41,8 +41,9 @@ type charger struct {
 
 const chargers = 10_000
 
-// newChargers makes chargers that all charge now. One in twenty is late, one in forty refuses, one in
-// forty is offline, and of so many in a thousand nothing comes although they accept.
+// newChargers makes chargers that all charge now. One in twenty is late, one in forty refuses,
+// and one in forty is offline. Of each thousand, as many as liars says accept and then do
+// nothing.
 func newChargers(liars int) []charger {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([]charger, chargers)
@@ -156,7 +157,8 @@ func checked(all []charger, target []charge.Joules, second int, back *Rebound) {
 	}
 }
 
-// comesBack plans a charger anew so that it does not come back with many others, and reports whether that is possible.
+// comesBack plans a charger again so that it does not return together with many others, and
+// reports whether that is possible.
 func (c *charger) comesBack(back *Rebound, over bool) bool {
 	order := Order{Window: flex.Span{From: evening, To: evening.Add(time.Hour)}, Rebound: back, Over: over}
 	offer := Call(order, c.problem, c.steps)
@@ -175,8 +177,8 @@ func (c *charger) share() Percent {
 	return Percent(100 * (c.base - c.draws) / max(1, watts(&c.offer)))
 }
 
-// run instructs a fleet for 20 minutes and returns what it gives up each second, in parts of
-// the target. A look is taken every five seconds; meters are read every minute.
+// run instructs a fleet for 20 minutes. It returns the reduction in each second, as a fraction
+// of the target. The choice is corrected every five seconds; meters are read every minute.
 func run(all []charger, target flex.Watts) (given [1200]float64) {
 	slot := []charge.Joules{charge.Joules(target) * 1200}
 	back := NewRebound(evening.Add(time.Hour), target)
@@ -200,8 +202,8 @@ func run(all []charger, target flex.Watts) (given [1200]float64) {
 	return given
 }
 
-// rebounds is the most that called chargers draw above their plans in the hour after an instant,
-// and later, in parts of a power.
+// rebounds returns the most that called chargers draw above their plans in the hour after an
+// instant, and later, as fractions of a power.
 func rebounds(all []charger, end time.Time, power flex.Watts) (hour, later float64) {
 	for minute := 0; minute < 12*60; minute += 5 {
 		at := flex.Span{From: end.Add(time.Duration(minute) * time.Minute), To: end.Add(time.Duration(minute+1) * time.Minute)}
@@ -246,7 +248,7 @@ func TestFleet(t *testing.T) {
 
 			for i := range all {
 				changes = max(changes, all[i].changes)
-				if err := kept(all[i].problem, &all[i].offer); err != nil {
+				if err := checkCall(all[i].problem, &all[i].offer); err != nil {
 					t.Fatal(err)
 				}
 			}

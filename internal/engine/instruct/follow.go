@@ -2,20 +2,20 @@ package instruct
 
 import "time"
 
-// Patience is how long a called car may take to accept its plan before it counts for nothing,
-// until it does.
+// Patience is how long a called car may take to accept its plan. After that it counts for
+// nothing until it accepts.
 const Patience = 10 * time.Second
 
 // Followed says what is known of how a called car follows its plan.
 type Followed struct {
 	Since    time.Duration // since the plan was made
 	Accepted bool
-	Failed   bool    // it was refused, or could not be kept
-	Metered  bool    // a meter says how far it is followed
-	Share    Percent // of the change, as the meter has it
+	Failed   bool    // the client refused the plan, or could not follow it
+	Metered  bool    // a meter shows how far the plan is followed
+	Share    Percent // of the change, as measured
 }
 
-// Counts is how much of its change a called car brings, as far as is known.
+// Counts returns how much of its change a called car brings, as far as is known.
 func (f Followed) Counts() Percent {
 	if f.Failed {
 		return 0
@@ -32,9 +32,9 @@ func (f Followed) Counts() Percent {
 	return 0
 }
 
-// Quality is how much of its change a car that may be called counts, by what is known of it
-// before: all of it if its client has accepted the schedule in force and a meter was read
-// lately, less without either.
+// Quality returns how much of the change of a car that may be called is counted. It is all if
+// its client has accepted the schedule in force and a meter was read lately, and less
+// otherwise.
 func Quality(accepted, metered bool) Percent {
 	if accepted && metered {
 		return 100

@@ -1,30 +1,35 @@
 package instruct
 
-// HeatersMax is how many heaters an instruction looks at, at most, those of sites that were called least often first. All their
-// plans are made in one transaction.
+// HeatersMax is the most heaters that are considered for an instruction; those of sites that
+// were called least often come first. Their plans are all made in one transaction.
 const HeatersMax = 200
 
 const (
-	// heatBeyond is what a kWh counts, in pence, that a heater moves the other way than an instruction asks: more than any heat
-	// costs, and less than comfort, which is no matter of money.
+	// heatBeyond is the cost, in pence for each kWh, of a heater that moves the other way than
+	// an instruction asks. It is more than any heat costs, and less than comfort, which has no
+	// price.
 	heatBeyond = 1000.0
-	// heatReturn is the same of what it draws after the instruction beyond what is left of the rebound: more than a kWh costs, and less than
-	// it is worth in the window, so that it does not come back in there.
+	// heatReturn is the cost, in pence for each kWh, of what a heater draws after the
+	// instruction beyond what is left of the rebound. It is more than a kWh costs, and less
+	// than a kWh is worth in the window, so that the heater does not return within the window
+	// instead.
 	heatReturn = BatteryWorth / 2
-	// heatSlack is what of that is not counted, in Wh: powers are kept in whole watts.
+	// heatSlack is the energy, in Wh, that is not counted in these costs: powers are whole
+	// watts.
 	heatSlack = 1.0
 )
 
 // HeatAsk is what an instruction asks of a heater in a half-hour.
 type HeatAsk struct {
-	Planned float64 // Wh that the heater draws by the plan that it had
+	Planned float64 // Wh that the heater draws by its plan from before
 	Return  bool    // it comes back after the instruction: what it draws more than that counts less than what it left out
 	Fuller  float64 // from 0 to 1, how much others come back in it too: those that must come back then do so where it is less
 	Whole   bool    // the half-hour is the instruction's; else the heater is only to come no nearer to what it left out
 	Up      bool    // it is to draw more; else less
 }
 
-// Pence is what drawing so many Wh counts besides their price. Each kWh in a half-hour of the instruction counts as one of a battery.
+// Pence returns what drawing an energy, in Wh, costs in addition to its price. Each kWh in a
+// half-hour of the instruction counts as one of a battery.
 func (a HeatAsk) Pence(energy float64) float64 {
 	reward, beyond := BatteryWorth, energy-a.Planned
 	if a.Up {
@@ -43,8 +48,9 @@ func (a HeatAsk) Pence(energy float64) float64 {
 	return reward*energy/1000 + each*max(0, beyond-heatSlack)/1000
 }
 
-// HeatPence is what several instructions ask in one half-hour; nil for nothing. Where it is one's own, others that end before it bind
-// the heater no more.
+// HeatPence returns the sum of what several instructions ask in one half-hour; nil for
+// nothing. If the half-hour belongs to instructions, others that ended before it no longer
+// count.
 func HeatPence(requests []HeatAsk) func(energy float64) float64 {
 	if len(requests) == 0 {
 		return nil

@@ -2,7 +2,8 @@ package instruct
 
 import "testing"
 
-// TestHeatPence has what a heater's energy counts besides its price, at and around what it was to draw.
+// TestHeatPence checks what a heater's energy costs in addition to its price, at and around
+// the energy of its plan from before.
 func TestHeatPence(t *testing.T) {
 	less := HeatAsk{Planned: 500, Whole: true}
 	more := HeatAsk{Planned: 500, Whole: true, Up: true}

@@ -52,9 +52,9 @@ func drawOrder(t *rapid.T) Order {
 	}
 }
 
-// kept reports what a called car's plan owes: its laws, its need as far as without, no more peak
-// time, and charge-now.
-func kept(p charge.Problem, f *Offer) error {
+// checkCall checks that a called car's plan keeps its rules, meets as much of the need as
+// without the call, takes no more energy in peak time, and leaves charge-now as it is.
+func checkCall(p charge.Problem, f *Offer) error {
 	free := charge.Solve(p)
 	switch {
 	case check.Charge(f.Problem, f.Plan) != nil:
@@ -100,7 +100,7 @@ func TestCall_NeedsKept(t *testing.T) {
 		}
 
 		f := Call(o, p, inForce.Steps)
-		if err := kept(p, &f); err != nil {
+		if err := checkCall(p, &f); err != nil {
 			t.Fatal(err)
 		}
 
@@ -116,7 +116,7 @@ func TestCall_NeedsKept(t *testing.T) {
 	})
 }
 
-// TestCall_LeastKept shows that a car keeps no minute of a window that its need can do without.
+// TestCall_LeastKept: a car charges in no minute of a window that its need can do without.
 func TestCall_LeastKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawCar(t), drawOrder(t)
@@ -135,7 +135,8 @@ func TestCall_LeastKept(t *testing.T) {
 			within += Drawn(plan.Steps, p.Power, s)
 		}
 
-		// What does not fit outside must be drawn within, as far as it was; a minute is rounding.
+		// What does not fit outside must be drawn inside, as far as it was before. A
+		// difference of a minute is rounding.
 		must := max(0, min(charge.Joules(p.Need)*3600, charge.Joules(free.Energy)*3600)-outside)
 		if within > must+2*60*charge.Joules(p.Power) {
 			t.Fatalf("%d J within, %d must be; limits %v", within, must, q.Limits)
@@ -147,13 +148,13 @@ func TestCall_LeastKept(t *testing.T) {
 func TestCall_PlantedFault(t *testing.T) {
 	p := charge.Problem{From: evening, ReadyBy: evening.Add(time.Hour), Need: 7400, Power: 7400, AllOffPeak: true, Mode: flex.Minimise}
 	f := Call(Order{Window: flex.Span{From: evening, To: evening.Add(time.Hour)}}, p, charge.Solve(p).Steps)
-	if kept(p, &f) != nil {
-		t.Fatal(kept(p, &f))
+	if checkCall(p, &f) != nil {
+		t.Fatal(checkCall(p, &f))
 	}
 
 	f.Problem.Limits = []flex.Step{{Span: flex.Span{From: evening, To: evening.Add(time.Hour)}}}
 	f.Plan = charge.Solve(f.Problem)
-	if kept(p, &f) == nil {
+	if checkCall(p, &f) == nil {
 		t.Error("a need that is not met was not found")
 	}
 }
@@ -174,7 +175,7 @@ func drawFleet(t *rapid.T, slots int) (target []charge.Joules, all []Candidate) 
 }
 
 // reference finds the least cost of all choices that leave as little missing as any, by trying
-// every one. A car that saves is called only for what it brings, so that its cost counts as nothing.
+// every one. A car that saves money is called only for its change, and its cost counts as 0.
 func reference(target []charge.Joules, all []Candidate) (missing charge.Joules, cost flex.MicroPounds) {
 	missing, cost = math.MaxInt64, math.MaxInt64
 	for choice := range uint(1) << len(all) {
@@ -203,15 +204,15 @@ func reference(target []charge.Joules, all []Candidate) (missing charge.Joules, 
 func chosen(target []charge.Joules, all []Candidate, called []int) (missing charge.Joules, cost, last flex.MicroPounds) {
 	left := slices.Clone(target)
 	for _, i := range called {
-		takeOff(left, &all[i], -1)
+		subtractChange(left, &all[i], -1)
 		last = max(0, all[i].Cost)
 		cost += last
 	}
 	return shortfall(left), cost, last
 }
 
-// TestChoose_Reference holds choices for small fleets against all that there are: the target is
-// reached as far as any reaches it, and in one slot all but the last car cost no more than the
+// TestChoose_Reference compares choices for small fleets with all possible ones. The target is
+// reached as far as by any choice. With one slot, all cars but the last cost no more than the
 // cheapest choice.
 func TestChoose_Reference(t *testing.T) {
 	ratio, most, n := 0.0, 0.0, 0
@@ -279,8 +280,9 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestRebound_Full: a slot counts as filled by the most that is drawn in it, what would be drawn anyway does not count,
-// and nobody is kept from a slot in which nobody comes back.
+// TestRebound_Full checks that a slot counts as filled by the most that is drawn in it, that
+// what would be drawn anyway does not count, and that no car is kept out of a slot to which no
+// other car returns.
 func TestRebound_Full(t *testing.T) {
 	end := evening.Add(time.Hour)
 	at := func(from, to int) flex.Span {
@@ -306,7 +308,7 @@ func TestRebound_Full(t *testing.T) {
 		{11_000, 100, []flex.Span{at(30, 75)}},
 		{99_000, 100, []flex.Span{at(30, 75)}},
 	} {
-		if got := r.full(c.power, c.level); !slices.Equal(got, c.want) {
+		if got := r.fullSpans(c.power, c.level); !slices.Equal(got, c.want) {
 			t.Errorf("%d W at %d %%: %v, not %v", c.power, c.level, got, c.want)
 		}
 	}

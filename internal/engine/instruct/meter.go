@@ -11,15 +11,17 @@ import (
 )
 
 const (
-	// MarkGap is how far apart two readings of a register may be for what is between them to count as metered
-	// each minute, evenly.
+	// MarkGap is the longest time between two readings of a register for which the energy
+	// between them counts as metered. It is spread evenly over that time.
 	MarkGap = 10 * time.Minute
-	// least changes of the register, by its own steps, that tell whether a car follows
+	// the least change of the register, in its own steps, that shows whether a car follows its
+	// plan
 	stepsToTell = 10
 )
 
-// Metered is what was drawn in a span by the readings of a register, in order; false if two of them that it lies
-// between are further apart than MarkGap, or the register fell between them, or there are none.
+// Metered returns what was drawn in a span by the readings of a register, in order of time. It
+// returns false if the readings do not cover the span, two of them are further apart than
+// MarkGap, or the register fell between them.
 func Metered(
 	marks []flex.RegisterMark,
 	span flex.Span,
@@ -51,8 +53,9 @@ func Metered(
 	return charge.Joules(sum + 0.5), !until.Before(span.To) && !span.Empty()
 }
 
-// MeteredPower is what a battery drew in a span, below zero what it gave, by its inverter's readings of its power, in order; false
-// unless they cover the span without a gap or an overlap, each of at most MarkGap.
+// MeteredPower returns what a battery drew in a span, below zero what it discharged, by its
+// inverter's readings of power, in order of time. It returns false unless the readings cover
+// the span without a gap or an overlap, and each lasts for at most MarkGap.
 func MeteredPower(
 	readings []flex.Reading,
 	span flex.Span,
@@ -83,12 +86,13 @@ func MeteredPower(
 	return charge.Joules(math.Round(sum)), until.Equal(span.To) && !span.Empty()
 }
 
-// joules is an energy in millionths of a kWh.
+// joules converts an energy from millionths of a kWh.
 func joules(e flex.Micro) float64 { return float64(e) * 3.6 }
 
-// Share is how much of its change a car brought by the readings of a register since it was called, in the time from
-// the first of them to the last; false if they do not tell: they are of less than a minute, the register fell, or
-// the change is less than ten of the steps in which the register counts.
+// Share returns how much of its change a car has brought since it was called, by the readings
+// of a register, from the first to the last. It returns false if they do not show it: they
+// cover less than a minute, the register fell, or the expected change is less than ten steps
+// of the register.
 func Share(
 	marks []flex.RegisterMark,
 	baseline, expected []flex.Step,
@@ -112,12 +116,12 @@ func Share(
 	return Percent(100 * (base - energy) / change), true
 }
 
-// byEnergy orders readings by what the register showed: in the order of time it falls only if the meter was
-// exchanged or restarted.
+// byEnergy orders readings by the register. If readings in order of time are not in this
+// order, the meter was exchanged or restarted.
 func byEnergy(a, b flex.RegisterMark) int { return cmp.Compare(a.Energy, b.Energy) }
 
-// registerStep is the step in which a register counts, as its readings have it: the largest power of ten, of 1 Wh to 1 kWh,
-// that all are multiples of.
+// registerStep returns the step in which a register counts, judged by its readings. It is the
+// largest power of ten, from 1 Wh to 1 kWh, of which all readings are multiples.
 func registerStep(marks []flex.RegisterMark) flex.Micro {
 	const wattHour, kilowattHour = flex.Micro(1000), flex.Micro(1_000_000)
 	step := kilowattHour

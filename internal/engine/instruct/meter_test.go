@@ -8,7 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// marks are readings of a register that stands at 1,234 kWh: pairs of minutes after the evening's instant and Wh.
+// marks returns readings of a register that shows 1,234 kWh at first. The arguments are pairs
+// of minutes after the evening's instant and Wh.
 func marks(pairs ...int) (out []flex.RegisterMark) {
 	for i := 0; i < len(pairs); i += 2 {
 		out = append(out, flex.RegisterMark{At: evening.Add(time.Duration(pairs[i]) * time.Minute), Energy: flex.Micro(1_234_000_000 + pairs[i+1]*1000)})
@@ -47,7 +48,7 @@ func TestMetered(t *testing.T) {
 	}
 }
 
-// TestShare has a car of 6 kW, 100 Wh a minute, that is to draw nothing.
+// TestShare measures a car of 6 kW, which draws 100 Wh a minute and is to draw nothing.
 func TestShare(t *testing.T) {
 	on := []flex.Step{{Span: minutesOf(0, 600), Limit: flex.NoLimit}}
 	for _, c := range []struct {

@@ -8,35 +8,36 @@ import (
 	"flexd/internal/flex"
 )
 
-// Guard is how long after the end of a window no car that was called comes back, if its need
+// Guard is how long after the end of a window a called car does not charge again, if its need
 // allows that.
 const Guard = time.Hour
 
 // Order is what an instruction asks of a car.
 type Order struct {
 	Window flex.Span // whole seconds, as the problem's
-	Up     bool      // draw more in it; else less
+	Up     bool      // draw more in it; otherwise less
 
-	// what others draw above their plans after the window; nil plans a car without regard to them
+	// what other called cars draw above their plans after the window; nil if they do not count
 	Rebound *Rebound
-	Over    bool // it may draw over what is allowed there
+	Over    bool // it may exceed the allowed rebound
 
-	// what the car leaves out already for other instructions, in order and apart; it stays left out
+	// the time that other instructions close already, in order and without overlaps; it stays
+	// closed
 	Held []flex.Span
 }
 
 // Offer is what a car would do if it were called.
 type Offer struct {
-	Closed  []flex.Span // the time that it leaves out for the order, without what was held
+	Closed  []flex.Span // the time that is closed for this order, without Held
 	Problem charge.Problem
 	Plan    charge.Plan
 
-	// in each slot, the way that is asked for, against the schedule in force
+	// in each slot, against the schedule in force; positive in the direction that is asked for
 	Change []charge.Joules
 	Cost   flex.MicroPounds // of the plan, less that of the schedule in force
-	// what it charges less by ready-by; its worth is in the cost
+	// how much less it charges by ready-by; the worth of that is in the cost
 	Less flex.WattHours
-	// no need won: all that should be left out is
+	// all time that should be closed is closed: no need took precedence
 	Whole bool
 }
 
@@ -49,7 +50,7 @@ func Slots(window flex.Span) []flex.Span {
 	return slots
 }
 
-// Drawn is what a car of some power draws by its steps within a span.
+// Drawn returns what a car of a given power draws by its steps within a span.
 func Drawn(
 	steps []flex.Step,
 	power flex.Watts,
@@ -66,7 +67,7 @@ func Drawn(
 	return sum
 }
 
-// Moved is Drawn of a battery: what it gives is below zero.
+// Moved is Drawn for a battery: what it discharges is below zero.
 func Moved(
 	steps []flex.Step,
 	power flex.Watts,
@@ -84,11 +85,12 @@ func Moved(
 	return sum
 }
 
-// Call works out what a car would do if it were called, beside the steps of its schedule in
-// force. The problem is the car's from now on, without limits. Energy that a car goes without,
-// beyond its need, is worth the median of the known prices, and so is what it charges more.
+// Call plans what a car would do if it were called, compared with the steps of its schedule in
+// force. The problem is the car's from now on, without limits. Energy that the car does not
+// get, beyond its need, is valued at the median of the known prices, and so is energy that it
+// gets in addition.
 func Call(o Order, p charge.Problem, inForce []flex.Step) Offer {
-	f := o.close(p, inForce)
+	f := o.planClosed(p, inForce)
 	for _, s := range Slots(o.Window) {
 		change := Drawn(inForce, p.Power, s) - Drawn(f.Plan.Steps, p.Power, s)
 		if o.Up {
@@ -107,16 +109,16 @@ func Call(o Order, p charge.Problem, inForce []flex.Step) Offer {
 	return f
 }
 
-// close plans a car that is called. Its need goes before the target, and the target before a late
-// return.
-func (o Order) close(p charge.Problem, inForce []flex.Step) Offer {
+// planClosed plans a car that is called. Its need takes precedence over the target, and the
+// target over a late return.
+func (o Order) planClosed(p charge.Problem, inForce []flex.Step) Offer {
 	p, free := Close(p, o.Held)
 
 	var f Offer
-	for _, after := range o.afters(p.Power) {
-		f.Closed = o.closed(&p, inForce, after)
+	for _, after := range o.spansToAvoid(p.Power) {
+		f.Closed = o.closedSpans(&p, inForce, after)
 		f.Problem, f.Plan = CloseBeside(p, free, f.Closed)
-		complete := closedByEither(p.Limits, limits(&p, f.Closed))
+		complete := unionOfClosed(p.Limits, limits(&p, f.Closed))
 		f.Whole = o.Up || slices.Equal(complete, f.Problem.Limits)
 		if f.Whole {
 			break
@@ -126,9 +128,10 @@ func (o Order) close(p charge.Problem, inForce []flex.Step) Offer {
 	return f
 }
 
-// closed is the time that a car leaves out: the window, and of the time after it where it would
-// not have charged; or all but the window.
-func (o Order) closed(
+// closedSpans returns the time that is closed for a car. To draw less, it is the window, and
+// of the time after it what the schedule in force does not use. To draw more, it is all time
+// but the window.
+func (o Order) closedSpans(
 	p *charge.Problem,
 	inForce []flex.Step,
 	after []flex.Span,
@@ -143,7 +146,7 @@ func (o Order) closed(
 	return merge(all, planning)
 }
 
-// merge makes one of spans that touch, within another.
+// merge joins spans that touch, and cuts them to within.
 func merge(spans []flex.Span, within flex.Span) []flex.Span {
 	var out []flex.Span
 	for _, span := range spans {
@@ -162,7 +165,7 @@ func merge(spans []flex.Span, within flex.Span) []flex.Span {
 	return out
 }
 
-// cost is what steps of a car cost from the problem's start on to ready-by.
+// cost returns the cost of a car's steps from the problem's start to ready-by.
 func cost(p *charge.Problem, steps []flex.Step) flex.MicroPounds {
 	assumed := charge.AssumedPrice(p.Prices)
 

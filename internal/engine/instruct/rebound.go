@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// ReboundMost is how much of an instruction's power called cars may draw above their plans after it, as far as
-// their needs allow.
+// ReboundMost is how much of an instruction's power the called cars may draw above their plans
+// after it, as far as their needs allow.
 const ReboundMost Percent = 10
 
 const (
@@ -17,26 +17,30 @@ const (
 	reboundSlots = int(24 * time.Hour / reboundSlot)
 )
 
-// Rebound is what called cars draw above their plans after a window, slot by slot: those that are planned
-// later leave the time out that others have taken. The zero value is of no use: NewRebound.
+// Rebound counts what called cars draw above their plans after a window, slot by slot. Cars
+// that are planned later avoid the slots that are full. Use NewRebound: the zero value is not
+// usable.
 type Rebound struct {
-	end  time.Time // of the window
-	most flex.Watts
-	more [reboundSlots]flex.Watts
+	end     time.Time // of the window
+	allowed flex.Watts
+	extra   [reboundSlots]flex.Watts
 }
 
-// NewRebound is for cars that reduce their power by a mean in a window that ends then.
+// NewRebound returns an empty count for a window that ends at end, in which cars reduce their
+// power by power on average.
 func NewRebound(end time.Time, power flex.Watts) *Rebound {
-	return &Rebound{end: end, most: power * flex.Watts(ReboundMost) / 100}
+	return &Rebound{end: end, allowed: power * flex.Watts(ReboundMost) / 100}
 }
 
-// levels are parts of what is allowed that may be drawn: the first as a rule, with a little left for cars whose needs
-// leave no choice; those try the others, one after the other.
-var levels = []Percent{96, 110, 125, 150, 200, 300}
+// reboundLevels are percentages of the allowed rebound up to which a slot may be filled. The
+// first is the usual one, and leaves a little for cars whose needs leave no choice. Those try
+// the others in order.
+var reboundLevels = []Percent{96, 110, 125, 150, 200, 300}
 
-// afters are the times after the window that a car may leave out so that it does not come back with others, the one
-// that is best first. The last is none, but for a car that must not come back with more others than allowed.
-func (o Order) afters(power flex.Watts) [][]flex.Span {
+// spansToAvoid returns lists of times after the window that a car may avoid so that it does not
+// return together with others, the best list first. The last list is empty, except for a car
+// that must not exceed the allowed rebound.
+func (o Order) spansToAvoid(power flex.Watts) [][]flex.Span {
 	hour := []flex.Span{{
 		From: o.Window.To,
 		To:   o.Window.To.Add(Guard),
@@ -44,26 +48,26 @@ func (o Order) afters(power flex.Watts) [][]flex.Span {
 
 	var all [][]flex.Span
 	if o.Rebound != nil && !o.Up {
-		full := o.Rebound.full(power, levels[0])
+		full := o.Rebound.fullSpans(power, reboundLevels[0])
 		all = append(all, Union(hour, full), full)
 		if !o.Over {
 			return all
 		}
-		for _, level := range levels[1:] {
-			all = append(all, o.Rebound.full(power, level))
+		for _, level := range reboundLevels[1:] {
+			all = append(all, o.Rebound.fullSpans(power, level))
 		}
 	}
 
 	return append(all, hour, nil)
 }
 
-// full is the time in which a car of some power would take what is drawn above the plans over a level. Where
-// nobody came back yet there is always room for one.
-func (r *Rebound) full(power flex.Watts, level Percent) []flex.Span {
-	most := r.most * flex.Watts(level) / 100
+// fullSpans returns the slots in which one more car of a given power would exceed a level of
+// the allowed rebound. A slot to which nobody returns yet always has room for one car.
+func (r *Rebound) fullSpans(power flex.Watts, level Percent) []flex.Span {
+	most := r.allowed * flex.Watts(level) / 100
 
 	var out []flex.Span
-	for i, more := range r.more {
+	for i, more := range r.extra {
 		if more <= 0 || more+power <= most {
 			continue
 		}
@@ -79,8 +83,8 @@ func (r *Rebound) full(power flex.Watts, level Percent) []flex.Span {
 	return out
 }
 
-// Add counts a car that is planned: a slot counts as filled by the most that is drawn in it above the schedule in
-// force.
+// Add counts a car that is planned. A slot counts as filled by the most that is drawn in it
+// above the schedule in force.
 func (r *Rebound) Add(steps, inForce []flex.Step, power flex.Watts) {
 	var more [reboundSlots]flex.Watts
 	for _, s := range steps {
@@ -98,22 +102,23 @@ func (r *Rebound) Add(steps, inForce []flex.Step, power flex.Watts) {
 	}
 
 	for i, w := range more {
-		r.more[i] += w
+		r.extra[i] += w
 	}
 }
 
-// AddPowers counts a heater that is planned: by how much it draws more than by the plan that it had.
+// AddPowers counts a heater that is planned, by how much more it draws than by its plan from
+// before.
 func (r *Rebound) AddPowers(steps, before []flex.Step, power flex.Watts) {
 	var more [reboundSlots]charge.Joules
 	r.count(&more, steps, power, 1)
 	r.count(&more, before, power, -1)
 
 	for i, e := range more {
-		r.more[i] += max(0, flex.Watts(e/charge.Joules(reboundSlot/time.Second)))
+		r.extra[i] += max(0, flex.Watts(e/charge.Joules(reboundSlot/time.Second)))
 	}
 }
 
-// count adds what steps draw in each slot, times a factor: 1, or -1 to take it away.
+// count adds what steps draw in each slot, times a factor: 1, or -1 to subtract it.
 func (r *Rebound) count(
 	more *[reboundSlots]charge.Joules,
 	steps []flex.Step,
@@ -136,9 +141,11 @@ func (r *Rebound) count(
 	}
 }
 
-// FreePower returns by how much a heater of some power may draw more than by the plan that it had throughout a span, beside those that were counted:
-// at its power where nobody came back yet, as there is always room for one. False outside of the day after the window.
-// The share is what the others take, of ten times what is allowed.
+// FreePower returns by how much a heater may draw more than by its plan from before throughout
+// a span, given the rebound counted so far. To a span to which nobody returns yet it may
+// return at its full power. limited is false outside of the day after the window, where
+// nothing is limited. share is what the others take, as a fraction of ten times the allowed
+// rebound.
 func (r *Rebound) FreePower(span flex.Span, power flex.Watts) (free flex.Watts, share float64, limited bool) {
 	from := int(span.From.Sub(r.end) / reboundSlot)
 	to := int((span.To.Sub(r.end) + reboundSlot - 1) / reboundSlot)
@@ -146,9 +153,9 @@ func (r *Rebound) FreePower(span flex.Span, power flex.Watts) (free flex.Watts, 
 		return 0, 0, false
 	}
 
-	most := r.most * flex.Watts(levels[0]) / 100
+	most := r.allowed * flex.Watts(reboundLevels[0]) / 100
 	others := flex.Watts(0)
-	for _, more := range r.more[from:to] {
+	for _, more := range r.extra[from:to] {
 		others = max(others, more)
 	}
 
@@ -161,7 +168,7 @@ func (r *Rebound) FreePower(span flex.Span, power flex.Watts) (free flex.Watts, 
 	return max(0, most-others), min(1, share), true
 }
 
-// drawingSpans is when steps draw.
+// drawingSpans returns the times at which steps draw power.
 func drawingSpans(steps []flex.Step) []flex.Span {
 	var out []flex.Span
 	for _, s := range steps {
@@ -173,13 +180,14 @@ func drawingSpans(steps []flex.Step) []flex.Span {
 	return out
 }
 
-// rounds is how often others are chosen in the place of cars that would come back with too many.
+// rounds is how often cars are chosen to replace those that would exceed the allowed rebound.
 const rounds = 20
 
-// ChooseApart is Choose for cars that are not to come back all at once: plan plans the car at a place again, and
-// reports whether it comes back with no more others than allowed; one that does not may be planned again, over
-// that, if nobody else brings what is missing. The cars with the earliest ready-by are planned first. Fair
-// chooses nobody in the place of another who was called more often.
+// ChooseApart is Choose for cars that should not all return at once. plan plans the car at an
+// index again, and reports whether it stays within the allowed rebound. A car that does not
+// may be planned again with overLimit, if no other car brings what is missing. The cars with
+// the earliest ready-by are planned first. With fair, no car replaces another one that was
+// called less often.
 func ChooseApart(
 	target []charge.Joules,
 	all []Candidate,
@@ -196,12 +204,15 @@ func ChooseApart(
 	var called, overLimit []int
 	include := func(i int) {
 		called = append(called, i)
-		takeOff(missing, &all[i], -1)
+		subtractChange(missing, &all[i], -1)
 	}
 
 	for range rounds {
+		// Choose, plan those with the earliest ready-by first, and replace those over the
+		// limit.
 		chosen := chooseAmong(missing, all, remaining, fair)
 		slices.SortStableFunc(chosen, func(a, b int) int { return readyBy(a).Compare(readyBy(b)) })
+
 		before := len(overLimit)
 		for _, i := range chosen {
 			if plan(i, false) {
@@ -217,6 +228,7 @@ func ChooseApart(
 		remaining = replacements(all, remaining, chosen, overLimit, fair)
 	}
 
+	// What is still missing can only come from cars that exceed the limit.
 	for _, i := range chooseAmong(missing, all, overLimit, fair) {
 		plan(i, true)
 		include(i)
@@ -245,8 +257,8 @@ func chooseAmong(
 	return chosen
 }
 
-// replacements is who may be chosen in the place of others: who was not chosen yet, and if it is fair was called no
-// more often than they.
+// replacements returns the indexes of the cars that may replace others: those that were not
+// chosen yet and, with fair, were not called more often.
 func replacements(all []Candidate, remaining, chosen, overLimit []int, fair bool) []int {
 	calls := 0
 	for _, i := range overLimit {

@@ -7,7 +7,7 @@ import (
 	"flexd/internal/engine/buffer"
 )
 
-// slopes is what a car that discharges, by itself, is planned with.
+// slopes is the working memory for a site whose only device is a car that discharges.
 type slopes struct {
 	solver  battery.Solver
 	problem battery.Storage
@@ -17,18 +17,18 @@ type slopes struct {
 	least   []float64
 }
 
-// slopeCar is a site of one car that discharges and nothing else: a battery that is there for a
-// part of the time. It is false if a kind of limit
-// is left that the slope method does not know, or if the main fuse binds, whose worth only
-// the multipliers of the relaxation tell.
+// slopeCar plans a site whose only device is a car that discharges. Such a car is a battery
+// that is present for a part of the time. It returns false if the site has a kind of limit
+// that the slope method cannot plan, or if the main fuse binds: only the duals of the
+// relaxation show what more fuse would be worth.
 func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
-	if !p.slopes() {
+	if !p.isSlopeCar() {
 		return Result{}, false
 	}
 
 	least := p.Cars[0].leastReachV2G().shortfall
 	q := &s.slopes
-	q.pose(p, least)
+	q.buildProblem(p, least)
 
 	found := q.solver.SolveStorage(&q.problem, q.net)
 
@@ -36,14 +36,15 @@ func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
 		return Result{}, false
 	}
 
-	p.renew(to)
+	p.reset(to)
 
 	for t, e := range q.net {
-		to.Car[0][t] = snap(e)
+		to.Car[0][t] = roundToZero(e)
 	}
 
 	total := p.evaluate(to, q.net)
 
+	// The slope method knows neither the fuse's worth nor the least shortfall, so check both.
 	if total.worst > shortfallTolerance || total.shortfall > least+10*on || p.fuseBinds(q.net) {
 		return Result{}, false
 	}
@@ -58,10 +59,10 @@ func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
 	return r, r.Optimal
 }
 
-// pose writes the site down as a battery that is there for a part of each slot.
-func (q *slopes) pose(p *Problem, short float64) {
+// buildProblem states the site as a battery that is present for a part of each slot.
+func (q *slopes) buildProblem(p *Problem, short float64) {
 	c, v := &p.Cars[0], p.Cars[0].V2G
-	q.present(p, max(v.Reserve, v.Target-short))
+	q.setPresence(p, max(v.Reserve, v.Target-short))
 
 	q.problem = battery.Storage{
 		Import:       p.Import,
@@ -85,8 +86,8 @@ func (q *slopes) pose(p *Problem, short float64) {
 	}
 }
 
-// present fills when the car is there, and what it stores at least after each slot.
-func (q *slopes) present(p *Problem, atEnd float64) {
+// setPresence sets when the car is present, and the least that it must store after each slot.
+func (q *slopes) setPresence(p *Problem, atEnd float64) {
 	n := p.Slots()
 	c := &p.Cars[0]
 	q.net = buffer.Resize(q.net, n)
@@ -107,14 +108,15 @@ func (q *slopes) present(p *Problem, atEnd float64) {
 	q.least[n-1] = atEnd
 }
 
-// fuseBinds reports whether the main fuse is used in full in some slot.
+// fuseBinds reports whether the main fuse is fully used in some slot.
 func (p *Problem) fuseBinds(net []float64) bool {
-	return slices.Max(net) >= p.GridImport*p.Hours-apart
+	return slices.Max(net) >= p.GridImport*p.Hours-energyTolerance
 }
 
-// slopes reports whether the site is a car that discharges by itself, without a start cost, a
-// least power or energy in peak time, and no roof is too much for the grid.
-func (p *Problem) slopes() bool {
+// isSlopeCar reports whether the site's only device is a car that discharges. The car must
+// have no start cost, no least power and no peak energy, and the grid must be able to take
+// what the roof generates.
+func (p *Problem) isSlopeCar() bool {
 	if len(p.Cars) != 1 || len(p.Batteries) > 0 {
 		return false
 	}

@@ -4,8 +4,8 @@ import "math"
 
 // Differences below these are rounding.
 const (
-	whole = 2e-8 // of a binary from 0 or 1, and of a gap's part
-	apart = 1e-7 // kWh
+	integerTolerance = 2e-8 // how far a binary may be from 0 or 1, or a value from the ends of its gap, relative to the gap
+	energyTolerance  = 1e-7 // kWh
 )
 
 // change is one column's bounds in a node.
@@ -15,12 +15,12 @@ type change struct {
 	upper  float64
 }
 
-// branching are the two halves into which a node is cut; the first is the more promising one.
+// branching divides a node into two halves, the more promising one first.
 type branching struct {
 	halves [2][]change
 	score  float64
-	column int // that is cut in two, or none
-	topic  int // what history keeps of it, or none
+	column int // that is divided, or none
+	topic  int // the index of the division in history, or none
 	parts  [2]float64
 }
 
@@ -36,11 +36,11 @@ func (b *branching) offer(score float64, first, second []change) {
 	}
 }
 
-// urgent is the score of a cut that is made before any column is cut.
-const urgent = 1e6
+// urgent is the score of a division that is made before any column is divided.
+const ruleScore = 1e6
 
-// violation finds what of the last solution a linear programme cannot hold, and how to cut
-// the node best. The score is 0 if nothing is violated.
+// violation finds a condition that the last solution breaks and that a linear programme cannot
+// express, and how best to divide the node. The score is 0 if no condition is broken.
 func (s *search) violation() branching {
 	m := s.m
 	var best branching
@@ -50,7 +50,7 @@ func (s *search) violation() branching {
 	}
 
 	for _, r := range m.reserves {
-		m.below(r, &best)
+		m.branchOnReserve(r, &best)
 	}
 
 	if best.score > 0 {
@@ -59,7 +59,7 @@ func (s *search) violation() branching {
 
 	for k := range m.cars {
 		for _, j := range m.cars[k].classOn {
-			low := math.Floor(m.lp.Value(j) + whole)
+			low := math.Floor(m.lp.Value(j) + integerTolerance)
 			s.between(j, low, low+1, &best)
 		}
 	}
@@ -73,7 +73,7 @@ func (s *search) violation() branching {
 	}
 
 	for _, j := range m.wholes {
-		low := math.Floor(m.lp.Value(j) + whole)
+		low := math.Floor(m.lp.Value(j) + integerTolerance)
 		s.between(j, low, low+1, &best)
 	}
 
@@ -84,12 +84,12 @@ func (s *search) violation() branching {
 	return best
 }
 
-// between looks at a column that must not lie between two values.
+// between checks a column that must not lie between two values.
 func (s *search) between(j int, low, high float64, best *branching) {
 	m := s.m
 	part := (m.lp.Value(j) - low) / (high - low)
 
-	if part < whole || part > 1-whole {
+	if part < integerTolerance || part > 1-integerTolerance {
 		return
 	}
 
@@ -122,14 +122,15 @@ func (s *search) between(j int, low, high float64, best *branching) {
 	}
 }
 
-// root is a column with its bounds at the root.
+// root returns a column with its bounds at the root.
 func (m *model) root(j int) change { return change{j, m.lower[j], m.upper[j]} }
 
-// branchOnRule looks at a slot in which batteries may give no more than the building uses.
+// branchOnRule checks a slot in which batteries may discharge no more than the building uses.
+// Either no car charges in it, or they observe that.
 func (m *model) branchOnRule(r *rule, best *branching) {
 	margin := m.lp.Value(r.margin)
 
-	if margin > -apart {
+	if margin > -energyTolerance {
 		return
 	}
 
@@ -147,7 +148,7 @@ func (m *model) branchOnRule(r *rule, best *branching) {
 		}
 	}
 
-	if charge < apart {
+	if charge < energyTolerance {
 		return
 	}
 
@@ -155,27 +156,27 @@ func (m *model) branchOnRule(r *rule, best *branching) {
 	part := min(charge, -margin)
 
 	if charge < -margin {
-		best.offer(urgent+part, idle, nonNegative)
+		best.offer(ruleScore+part, idle, nonNegative)
 
 		return
 	}
 
-	best.offer(urgent+part, nonNegative, idle)
+	best.offer(ruleScore+part, nonNegative, idle)
 }
 
-// below looks for the first discharge of a car from below its reserve. Either it does not
-// discharge until then, or it has its reserve before.
-func (m *model) below(r reserve, best *branching) {
+// branchOnReserve finds the first discharge of a car while it is below its reserve. Either the
+// car does not discharge up to that slot, or it stores its reserve from the slot before on.
+func (m *model) branchOnReserve(r reserve, best *branching) {
 	v := m.p.Cars[r.car].V2G
 	s := &m.cars[r.car]
 	before := v.Arrival
 
 	for t, d := range s.discharge {
 		stored := m.lp.Value(s.stored[t])
-		low := min(before, stored) < v.Reserve-apart
+		low := min(before, stored) < v.Reserve-energyTolerance
 		before = stored
 
-		if d.more < 0 || m.lp.Value(d.more) < apart || !low {
+		if d.more < 0 || m.lp.Value(d.more) < energyTolerance || !low {
 			continue
 		}
 
@@ -191,13 +192,13 @@ func (m *model) below(r reserve, best *branching) {
 			withReserve = append(withReserve, change{s.stored[i], v.Reserve, v.Max})
 		}
 
-		best.offer(2*urgent, idle, withReserve)
+		best.offer(2*ruleScore, idle, withReserve)
 
 		return
 	}
 }
 
-// oppositeBranching finds two columns that must not both be in use.
+// oppositeBranching finds two columns of which at most one may be used.
 func (s *search) oppositeBranching() branching {
 	m := s.m
 	var best branching
@@ -205,12 +206,12 @@ func (s *search) oppositeBranching() branching {
 	for i, p := range m.pairs {
 		a, b := m.lp.Value(p.a), m.lp.Value(p.b)
 
-		if min(a, b) < apart/10 {
+		if min(a, b) < energyTolerance/10 {
 			continue
 		}
 
 		topic := len(m.lower) + i
-		x, y := a/max(m.upper[p.a], apart), b/max(m.upper[p.b], apart)
+		x, y := a/max(m.upper[p.a], energyTolerance), b/max(m.upper[p.b], energyTolerance)
 		score := s.history.pair(topic, x, y)
 		first, second := []change{{p.a, 0, 0}}, []change{{p.b, 0, 0}}
 
@@ -232,8 +233,8 @@ func (s *search) oppositeBranching() branching {
 	return best
 }
 
-// extract reads the plan off the last solution. What is charged and discharged at once is
-// netted at the same change of stored energy.
+// extract reads the plan from the last solution. If a device charges and discharges in one
+// slot, only the net change of stored energy counts.
 func (m *model) extract(to *Plan) {
 	for k := range m.batteries {
 		b := &m.p.Batteries[k]
@@ -250,12 +251,12 @@ func (m *model) extract(to *Plan) {
 
 	for k := range m.cars {
 		for t := range m.balance {
-			q := snap(m.roundedEnergy(m.cars[k].charge[t]))
+			q := roundToZero(m.roundedEnergy(m.cars[k].charge[t]))
 
 			if v := m.p.Cars[k].V2G; v != nil {
 				q = netEnergy(
 					q,
-					snap(m.value(m.cars[k].discharge[t])),
+					roundToZero(m.value(m.cars[k].discharge[t])),
 					v.ChargeEff,
 					v.Efficient,
 				)
@@ -270,11 +271,11 @@ func (m *model) extract(to *Plan) {
 	}
 
 	for t := range m.heat {
-		to.Heat[t] = snap(m.roundedEnergy(m.heat[t]))
+		to.Heat[t] = roundToZero(m.roundedEnergy(m.heat[t]))
 	}
 }
 
-// roundedEnergy is the value of a draw with its binary rounded to 0 or 1.
+// roundedEnergy returns the value of a draw with its binary rounded to 0 or 1.
 func (m *model) roundedEnergy(d draw) float64 {
 	sum := 0.0
 
@@ -289,16 +290,17 @@ func (m *model) roundedEnergy(d draw) float64 {
 	return sum
 }
 
-// snap is an energy; what is nearly 0 by rounding is 0.
-func snap(q float64) float64 {
-	if math.Abs(q) < apart {
+// roundToZero returns an energy; one that differs from 0 only by rounding is 0.
+func roundToZero(q float64) float64 {
+	if math.Abs(q) < energyTolerance {
 		return 0
 	}
 
 	return q
 }
 
-// netEnergy is what charging and discharging come to if only one of them is done.
+// netEnergy returns the energy for the same change of stored energy if the device only charges
+// or only discharges.
 func netEnergy(charge, discharge, chargeEff, eff float64) float64 {
 	if charge <= 0 {
 		return -max(0, discharge)

@@ -2,12 +2,13 @@ package site
 
 import "math"
 
-// cut is a row that all that can be done in one slot keeps: the sum of the entries is at least right.
+// cut is a row that every possible plan of one slot keeps: the sum of the entries is at least
+// right.
 type cut struct {
 	columns []int
 	values  []float64
 	right   float64
-	most    float64 // by which the sum can be above right
+	most    float64 // the most by which the sum can exceed right
 }
 
 const (
@@ -32,15 +33,15 @@ func (m *model) addCuts() {
 	}
 }
 
-// tightenRoot solves the root, cuts off what no slot can do, and restarts with those cuts, until
-// none is found or the work allowed is done.
+// tightenRoot solves the root, cuts off solutions that are impossible in a slot, and restarts
+// with those cuts. It ends when no cut is found or the allowed work is done.
 func (m *model) tightenRoot(l limits, work int) {
 	for range cutRounds {
 		if m.lp.Solve(math.Inf(1), 4000) != 0 {
 			return
 		}
 
-		m.keepTight()
+		m.dropSlackCuts()
 		before := len(m.cuts)
 		work = m.separate(work)
 
@@ -56,8 +57,8 @@ func (m *model) tightenRoot(l limits, work int) {
 	}
 }
 
-// keepTight drops the cuts that the solution does not need.
-func (m *model) keepTight() {
+// dropSlackCuts drops the cuts that the solution does not need.
+func (m *model) dropSlackCuts() {
 	tight := m.cuts[:0]
 
 	for i, c := range m.cuts {
@@ -69,7 +70,7 @@ func (m *model) keepTight() {
 	m.cuts = tight
 }
 
-// rebuild writes the model down with its cuts, and begins with the basis that was the last one.
+// rebuild builds the model again with its cuts. It starts from the last basis.
 func (m *model) rebuild(l limits) {
 	pivots := m.lp.Pivots
 	m.warm = m.lp.Basis(m.warm[:0], m.baseColumns)
@@ -77,8 +78,8 @@ func (m *model) rebuild(l limits) {
 	m.lp.Pivots = pivots
 }
 
-// separate looks for cuts in each slot in which the last solution does what no slot can. It
-// returns the work that is left.
+// separate looks for cuts in each slot in which the last solution is impossible. It returns
+// the work that is left.
 func (m *model) separate(work int) int {
 	for t := range m.balance {
 		if work <= 0 {
@@ -97,7 +98,7 @@ func (m *model) separate(work int) int {
 	return work
 }
 
-// mixed reports whether the last solution does in a slot what only a mixture of modes can.
+// mixed reports whether the last solution mixes modes of a device in a slot.
 func (m *model) mixed(t int) bool {
 	found := m.both(m.imported[t], m.exported[t])
 
@@ -125,23 +126,23 @@ func (m *model) mixed(t int) bool {
 	return found || m.ruleBroken(t)
 }
 
-// both reports whether two columns are in use in the last solution.
+// both reports whether two columns are above 0 in the last solution.
 func (m *model) both(a, b int) bool {
 	if a < 0 || b < 0 {
 		return false
 	}
 
-	return min(m.lp.Value(a), m.lp.Value(b)) > apart
+	return min(m.lp.Value(a), m.lp.Value(b)) > energyTolerance
 }
 
-// between reports whether a column is neither 0 nor as large as it can be, or must be.
+// between reports whether a column lies strictly between 0 and most.
 func (m *model) between(j int, most float64) bool {
 	x := m.lp.Value(j)
 
-	return x > apart && x < most-apart
+	return x > energyTolerance && x < most-energyTolerance
 }
 
-// partly reports whether a draw is neither off nor at its least.
+// partly reports whether a draw lies strictly between 0 and its least.
 func (m *model) partly(d draw) bool {
 	if d.on >= 0 {
 		return m.between(d.on, 1)
@@ -150,7 +151,7 @@ func (m *model) partly(d draw) bool {
 	return d.more >= 0 && m.between(d.more, d.least)
 }
 
-// ruleBroken reports whether batteries serve a car in a slot of the last solution.
+// ruleBroken reports whether batteries discharge into a car in a slot of the last solution.
 func (m *model) ruleBroken(t int) bool {
 	for i := range m.rules {
 		if m.rules[i].slot == t {
@@ -164,8 +165,8 @@ func (m *model) ruleBroken(t int) bool {
 	return false
 }
 
-// cutOff adds the cut between the last solution and the slot's set, if the one is not in the
-// convex hull of the other.
+// cutOff adds the cut between the last solution and the slot's set, if the solution is not in
+// the set's convex hull.
 func (m *model) cutOff(set *slotSet) {
 	k := len(set.columns)
 	n := nearest{
@@ -193,6 +194,7 @@ func (m *model) cutOff(set *slotSet) {
 		size = max(size, math.Abs(x))
 	}
 
+	// The cut is scaled so that its greatest entry is 1, and loosened by the rounding error.
 	c.right = (low + dot(n.oracle, n.from)) / size
 	most := 0.0
 

@@ -15,54 +15,55 @@
 //	            sum over t of q[c,t] + short[c] = need[c]             each car
 //
 // Integers: on or off of the tank's element and of what costs to start; powers that are 0 or
-// at least a minimum; one direction of a battery, a car and the meter; no discharge into cars;
-// the reserve of a car that arrives below it.
+// at least a minimum; one direction at a time of a battery, a car and the meter; no discharge
+// into cars; the reserve of a car that arrives below it.
 //
 // # Method
 //
-// Branch and bound on the linear relaxation (package simplex), which every node warm-starts.
+// Branch and bound on the linear relaxation (package simplex). Every node starts from the last
+// basis.
 //
 //   - Integers are columns only where they must be. A minimum power without start cost and all
-//     directions are conditions on columns that are there anyway, and are branched on where
-//     the relaxation breaks them.
-//   - Convex hulls where opposite directions pay: exporting above the import price, or burning
-//     energy at negative prices (hulls). What is exported must come from discharge or the
-//     roof, what is imported must go somewhere (sources, sinks).
+//     directions are conditions on columns that exist anyway. They are branched on where the
+//     relaxation breaks them.
+//   - Where opposite directions would pay (exporting above the import price, or using up
+//     energy at negative prices), their convex hulls are added (hulls). Exported energy must
+//     come from discharge or the roof, and imported energy must be used (sources, sinks).
 //   - While batteries may not serve cars, what they give beyond the building's use is exported
-//     or charged elsewhere, whether a car charges or not (surplus). The relaxation then has no
-//     way from battery to car.
-//   - The tank counts the slots in which it was on so far. These counts are integers, their
-//     bounds are rounded (counts), and without losses the matrix of differences is totally
-//     unimodular. That closes nearly all of the tank's gap before any branching.
-//   - A car of one power counts its slots on by classes of the same energy. What it comes to
-//     alone bounds these counts (numbers).
-//   - What one slot can do is a union of polytopes: of each device one mode (off, charging,
-//     discharging, importing, ...), and energies that balance. At the root the point nearest
-//     to the solution in the convex hull of each slot's set gives a cut between the two
-//     (slotSet, nearest, cuts), round by round until there are none. Only what goes from slot
-//     to slot, starts and counts, is left to branching.
-//   - Branching by pseudo-costs, of integers and of opposite directions, diving into the more
-//     promising half, otherwise the lowest bound first. Reduced costs at the root take from
-//     columns what cannot be better than the best plan.
-//   - What each car comes to alone bounds shortfall and peak energy. Only if no plan attains
-//     these are the first two goals searched for by themselves.
-//   - The batteries of a plan that is not proven to be the best are planned again, one after
-//     the other, exactly beside what all else does (polish).
-//   - Where the first search finds no plan, a simple one is made (simple), from which it
-//     continues.
+//     or charged elsewhere, whether a car charges or not (surplus). So the relaxation cannot
+//     move energy from a battery to a car.
+//   - The tank counts the slots in which it was on so far. These counts are integers, and
+//     their bounds are rounded (counts). Without losses the matrix of their differences is
+//     totally unimodular. That closes nearly all of the tank's gap before any branching.
+//   - A car with one power counts its slots on by classes of the same energy. The best that it
+//     can reach alone bounds these counts (numbers).
+//   - What one slot can do is a union of polytopes: one mode for each device (off, charging,
+//     discharging, importing, ...), and energies that balance. At the root, the point of the
+//     convex hull of each slot's set that is nearest to the solution gives a cut between the
+//     two (slotSet, nearest, cuts). This is repeated until there are no more cuts. Only what
+//     links slots, starts and counts, is left to branching.
+//   - Branching on integers and on opposite directions is by pseudo-costs. The more promising
+//     half is inspected first, otherwise the node with the lowest bound. The reduced costs at
+//     the root exclude values of columns that cannot improve the best plan.
+//   - What each car can reach alone bounds shortfall and peak energy. Only if no plan reaches
+//     these bounds are the first two goals searched for separately.
+//   - If a plan is not proven to be the best, its batteries are planned again exactly, one
+//     after the other, with all other devices as they are (polish).
+//   - If the first search finds no plan, the next starts from a simple one (simple).
 //
 // # Bound
 //
-// The lowest bound of the nodes that are left. It is lowered by what the perturbation of the
-// costs can have added, so that it is never above the optimum. SolveProven records the tree
-// with the multipliers of every node, from which package lab/verify works a bound out by
-// itself.
+// The bound is the lowest bound of the nodes that are left. It is reduced by what the
+// perturbation of the costs can have added, so that it is never above the optimum. SolveProven
+// records the tree with the multipliers of every node, from which package lab/verify computes
+// a bound independently.
 //
 // # Limits
 //
 // Work is counted in pivots (Solver.Limit), so that the same site gets the same plan on any
-// machine. After a tenth of the limit, and 1,000 pivots, a plan within 0.08 % of the turnover
-// of its bound is good enough; at the limit the best plan comes back with its bound.
+// machine. After a tenth of the limit, and at least 1,000 pivots, a plan is good enough if it
+// is within 0.08 % of the turnover of its bound. At the limit, the best plan is returned with
+// its bound.
 //
 // # Sources
 //

@@ -1,7 +1,7 @@
 package site
 
-// history is what cutting a column in two has raised the bound by, for each unit that the
-// column was from where it was cut to (pseudo-costs).
+// history has the pseudo-costs: how much the division of a column has raised the bound, for
+// each unit by which the column had to move.
 type history struct {
 	sum   [2][]float64 // downward, upward
 	count [2][]int
@@ -27,8 +27,8 @@ func (h *history) kind(j int) int {
 	return 0
 }
 
-// learn adds what one half has raised the bound by. The part is above 0 downward and below
-// it upward.
+// learn records how much one half has raised the bound. part is above 0 for the lower half,
+// and below 0 for the upper one.
 func (h *history) learn(j int, part, gain float64) {
 	side := 0
 
@@ -43,7 +43,7 @@ func (h *history) learn(j int, part, gain float64) {
 	h.cuts[h.kind(j)][side]++
 }
 
-// rate is what a whole step is thought to raise the bound by.
+// rate returns by how much a move of one unit is expected to raise the bound.
 func (h *history) rate(side, j int) float64 {
 	if n := h.count[side][j]; n > 0 {
 		return h.sum[side][j] / float64(n)
@@ -56,14 +56,15 @@ func (h *history) rate(side, j int) float64 {
 	return 1
 }
 
-// score is how promising it is to cut a column in two.
+// score returns how promising it is to divide a column.
 func (h *history) score(j int, part float64) float64 {
 	const least = 1e-4
 
 	return max(least, h.rate(0, j)*part) * max(least, h.rate(1, j)*(1-part))
 }
 
-// pair is how promising it is to set either of two columns to 0. a and b are their values, as parts of the most they can be.
+// pair returns how promising it is to set either of two columns to 0. a and b are their
+// values, as fractions of their greatest values.
 func (h *history) pair(topic int, a, b float64) float64 {
 	const least = 1e-4
 

@@ -1,6 +1,6 @@
 package site
 
-// hulls adds, where it could pay to do two opposite things at once, the convex hull of doing
+// hulls adds, where two opposite directions at once could pay, the convex hull of using only
 // one of them: a / most of a + b / most of b <= 1.
 func (m *model) hulls() {
 	p := m.p
@@ -46,13 +46,13 @@ func (m *model) opposites(t int, in, out float64) {
 	}
 }
 
-// sources adds where exported energy comes from: what is discharged, and what the roof gives
-// beyond the load. If the load is the greater one, the part of discharge that it leaves is
-// export / most export = discharge / most discharge at best.
+// sources adds that exported energy comes from discharge, or from what the roof gives beyond
+// the load. If the load exceeds the roof, it takes a part of the discharge first; then at best
+// export / most export = discharge / most discharge.
 func (m *model) sources(t int, most float64) {
 	rest := m.p.PV[t] - m.p.Load[t]
 
-	if most <= apart {
+	if most <= energyTolerance {
 		return
 	}
 
@@ -77,7 +77,7 @@ func (m *model) sources(t int, most float64) {
 	m.slack(row, 0, all)
 }
 
-// sinks adds where imported energy goes: the same for import.
+// sinks adds the same for imported energy, which must be used somewhere.
 func (m *model) sinks(t int, most float64) {
 	rest := m.p.Load[t] - m.p.PV[t]
 
@@ -85,7 +85,7 @@ func (m *model) sinks(t int, most float64) {
 		rest = m.p.Load[t]
 	}
 
-	if most <= apart {
+	if most <= energyTolerance {
 		return
 	}
 
@@ -112,7 +112,7 @@ func (m *model) sinks(t int, most float64) {
 	m.slack(row, 0, most+max(0, -rest)+1e3)
 }
 
-// extremes are the most that the site can draw and give in a slot.
+// extremes returns the most that the site can draw and give in a slot.
 func (m *model) extremes(t int) (in, out float64) {
 	p := m.p
 	in = p.Load[t] - p.PV[t]
@@ -141,7 +141,7 @@ func (m *model) extremes(t int) (in, out float64) {
 }
 
 func (m *model) hull(a, b int, mostA, mostB float64) {
-	if mostA <= apart || mostB <= apart {
+	if mostA <= energyTolerance || mostB <= energyTolerance {
 		return
 	}
 
@@ -151,7 +151,7 @@ func (m *model) hull(a, b int, mostA, mostB float64) {
 	m.lp.AddEntry(b, row, 1/mostB)
 }
 
-// carHull is the hull for a car, whose charging may have a binary of its own.
+// carHull adds the hull for a car. Its charging may have a binary of its own.
 func (m *model) carHull(in, out draw) {
 	if in.on >= 0 {
 		m.hull(in.on, out.more, 1, out.most)

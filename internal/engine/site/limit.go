@@ -1,29 +1,29 @@
 package site
 
-// Reason is what keeps a car from its need.
+// Reason is why a car's need is not met.
 type Reason string
 
 // The reasons.
 const (
-	// it is not there long enough for its power
+	// the car is not present for long enough at its power
 	Window Reason = "window"
-	// it may charge in off-peak time alone
+	// the car may charge in off-peak time only
 	OffPeakOnly Reason = "off_peak"
-	// what is missing is less than its least power gives
+	// the missing energy is less than the car draws at its least power
 	MinimumPower Reason = "minimum_power"
-	Capacity     Reason = "capacity" // it cannot store what is wanted
-	Fuse         Reason = "fuse"     // the main fuse, with what else draws
+	Capacity     Reason = "capacity" // the car cannot store what is needed
+	Fuse         Reason = "fuse"     // the main fuse, together with the other loads
 )
 
-// Limit is what falls short of one car's need and why. Of a need that falls short for two
-// reasons there are two.
+// Limit is how much of one car's need is not met, and why. If there are two reasons, there are
+// two Limits.
 type Limit struct {
 	Car       int
 	Reason    Reason
 	Shortfall float64 // kWh
 }
 
-// limits lists what falls short in a plan.
+// limits lists the needs that a plan does not meet.
 func (p *Problem) limits(a *Plan) []Limit {
 	var found []Limit
 	for k := range p.Cars {
@@ -48,7 +48,7 @@ func (p *Problem) limits(a *Plan) []Limit {
 	return found
 }
 
-// short is what a car's plan leaves of its need.
+// short returns how much of its need a car's plan does not meet.
 func (c *Car) short(x []float64) float64 {
 	var s totals
 	c.evaluate(&s, x, make([]float64, len(x)))
@@ -56,7 +56,7 @@ func (c *Car) short(x []float64) float64 {
 	return s.shortfall
 }
 
-// reason is why a car by itself falls short.
+// reason returns why a car's need would not be met even without the other devices.
 func (c *Car) reason() Reason {
 	allowed, window := 0.0, 0.0
 
@@ -77,15 +77,15 @@ func (c *Car) reason() Reason {
 	}
 }
 
-// fuseValue is what one kW more of main fuse is worth by the duals of the last solution: in
-// pence, or in kWh of shortfall when that is the goal.
+// fuseValue returns what one kW more of main fuse is worth, by the duals of the last solution:
+// in pence, or in kWh of shortfall if that is the goal.
 func (m *model) fuseValue() float64 {
 	value := 0.0
 
 	for _, j := range m.imported {
-		at := m.lp.Value(j) >= m.p.GridImport*m.p.Hours-apart
+		at := m.lp.Value(j) >= m.p.GridImport*m.p.Hours-energyTolerance
 
-		if d := m.lp.Reduced(j); at && d < -10*apart {
+		if d := m.lp.Reduced(j); at && d < -10*energyTolerance {
 			value -= d * m.p.Hours
 		}
 	}

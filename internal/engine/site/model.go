@@ -5,9 +5,9 @@ import "flexd/internal/engine/simplex"
 // none is a column that a slot does not have.
 const none = -1
 
-// draw is what a device that is off, or between a least and a most, takes in a slot. Without
-// a start cost it is the column more alone, in which energies below least are not allowed.
-// With one, it is least x on + more.
+// draw is the energy that a device takes in a slot: 0, or from least to most. Without a start
+// cost it is the column more alone, and values between 0 and least are excluded by branching.
+// With a start cost it is least x on + more.
 type draw struct {
 	on    int
 	more  int
@@ -15,7 +15,7 @@ type draw struct {
 	most  float64
 }
 
-// storage are the columns of a battery or of a car that discharges.
+// storage has the columns and rows of a car, or of a battery.
 type storage struct {
 	charge    []draw
 	discharge []draw
@@ -27,7 +27,8 @@ type storage struct {
 	need      int   // row of a car's need
 }
 
-// model is a site as a linear programme, and what it must keep besides.
+// model is a site as a linear programme, with the conditions that such a programme cannot
+// express.
 type model struct {
 	p        *Problem
 	lp       simplex.Solver
@@ -36,22 +37,22 @@ type model struct {
 	imported []int
 	exported []int
 
-	batteries []storage
-	cars      []storage // without stored, unless they discharge
-	numbers   []share   // of the car that is being added, the entry of each slot in a count; nil for none
-	classRows []int     // of the car that is being added, the row of each count
-	classOn   []int     // and the column of each count
-	short     []int     // shortfall of each car
-	peak      int       // slack of the row that limits peak energy
-	shortSum  int       // slack of the row that limits the shortfalls
-	tank      []int
-	heat      []draw
-	shared    [2]int    // rows of all shortfalls and of peak energy, or none
-	counts    []int     // columns that count the tank's slots on
-	water     chainRows // rows of the tank
-	warmth    chainRows // rows of the heat pump
+	batteries    []storage
+	cars         []storage // stored is set only for cars that discharge
+	countEntries []share   // of the car that is being added: the entry of each slot in a count; nil for none
+	classRows    []int     // of the same car, the row of each count
+	classOn      []int     // of the same car, the column of each count
+	short        []int     // shortfall of each car
+	peak         int       // slack of the row that limits peak energy
+	shortSum     int       // slack of the row that limits the shortfalls
+	tank         []int
+	heat         []draw
+	shared       [2]int    // rows of all shortfalls and of peak energy, or none
+	counts       []int     // columns that count the tank's slots on
+	water        chainRows // rows of the tank
+	warmth       chainRows // rows of the heat pump
 
-	// What makes the programme more than linear.
+	// The conditions that a linear programme cannot express.
 	binaries []int
 	wholes   []int // counts, which are integers
 	gaps     []gap
@@ -59,18 +60,18 @@ type model struct {
 	rules    []rule
 	reserves []reserve
 	constant float64   // of the cost
-	pure     []float64 // costs of a goal other than cost, without the tie break
+	pure     []float64 // costs of a goal other than leastCost, without the tie break
 
 	lower, upper []float64 // bounds of all columns at the root
 
 	cuts        []cut
 	cutOver     []int // column of each cut's slack
-	baseColumns int   // columns without those
+	baseColumns int   // number of columns without these slacks
 	warm        []int32
 }
 
-// chainRows are the rows of a device from slot to slot: what it stores, what counts its starts, and what counts its
-// slots on. Those that it has not are nil.
+// chainRows has the rows of a device that link its slots: of stored energy, of starts, and of
+// the number of slots on. A list is nil if the device has no such rows.
 type chainRows struct{ levels, starts, counts []int }
 
 // gap is a column that must not lie between 0 and least.
@@ -79,21 +80,21 @@ type gap struct {
 	least  float64
 }
 
-// pair are two columns of which one must be 0.
+// pair is two columns of which at least one must be 0.
 type pair struct{ a, b int }
 
-// rule is the slot's rule that batteries do not discharge into cars: if a car charges, what
-// batteries give beyond the building's use, margin, is not below 0.
+// rule is the rule of one slot that batteries do not discharge into cars: if a car charges,
+// margin must not be below 0. margin is what the building uses less what batteries discharge.
 type rule struct {
 	slot   int
 	margin int
 	cars   []int
 }
 
-// reserve is a car that arrives with less than its reserve.
+// reserve is a car that arrives with less energy than its reserve.
 type reserve struct{ car int }
 
-// row adds a row that begins with its logical variable in the basis.
+// row adds a row whose logical variable is in the first basis.
 func (m *model) row(right float64) int {
 	m.crash = append(m.crash, none)
 
@@ -109,16 +110,17 @@ func (m *model) slack(row int, lower, upper float64) int {
 	return j
 }
 
-// limits are what must be kept of the first two objectives: each car's own shortfall and
-// peak energy, if all cars can have what they reach alone, or else the sums.
+// limits are the values of the first two goals that the plan must reach: each car's own
+// shortfall and the sum of peak energy if all cars can reach what they reach alone, otherwise
+// the two sums.
 type limits struct {
 	shortfall []float64 // of each car; nil: free
 	shortSum  float64
 	peakSum   float64
-	together  bool // the sums count, not the single ones
+	together  bool // the sums count, and not the values of single cars
 }
 
-// build writes the site down.
+// build builds the linear programme of a site.
 func (m *model) build(p *Problem, l limits, g goal) {
 	n := p.Slots()
 	*m = model{
@@ -154,10 +156,10 @@ func (m *model) build(p *Problem, l limits, g goal) {
 
 	m.batteryRules()
 	m.hulls()
-	m.begin()
+	m.complete()
 
 	if g != leastCost {
-		m.aim(g)
+		m.setGoal(g)
 	}
 
 	for j := range m.lp.Columns() {
@@ -166,8 +168,8 @@ func (m *model) build(p *Problem, l limits, g goal) {
 	}
 }
 
-// begin adds the cuts, and completes the programme.
-func (m *model) begin() {
+// complete adds the cuts, and completes the programme.
+func (m *model) complete() {
 	m.baseColumns = m.lp.Columns()
 	m.addCuts()
 	m.lp.Start(m.crash)
@@ -177,8 +179,8 @@ func (m *model) begin() {
 	}
 }
 
-// grid adds import, export and curtailment. Every row of the balance reads
-// import - export - curtailed - what devices take = load - roof.
+// grid adds import, export and curtailment. Every row of the balance is import - export -
+// curtailed - what devices take = load - roof.
 func (m *model) grid() {
 	p := m.p
 
@@ -200,8 +202,9 @@ func (m *model) grid() {
 	}
 }
 
-// levels adds the rows and columns of stored energy, in which a slot keeps the share retention
-// of what was there: stored - retention x stored before - what flows = right.
+// levels adds the rows and columns of stored energy. retention is the share of the stored
+// energy that is left after a slot. Each row is stored - retention x stored before - inflow =
+// right.
 func (m *model) levels(
 	retention float64,
 	right func(t int) float64,
@@ -293,7 +296,7 @@ type share struct {
 	value float64
 }
 
-// chain are the rows that count starts of one device.
+// chain has the rows that count the starts of one device.
 type chain struct {
 	rows  []int
 	start float64
@@ -331,7 +334,7 @@ func (c *chain) enter(m *model, on, t int) {
 	}
 }
 
-// newDraw adds what a device takes in a slot: 0, or from least to most.
+// newDraw adds the energy that a device takes in a slot: 0, or from least to most.
 func (m *model) newDraw(
 	t int,
 	least, most float64,
@@ -363,8 +366,9 @@ func (m *model) newDraw(
 	return d
 }
 
-// startDraw adds the columns of a draw whose starts cost. One without a least power takes just enough in a slot to count as on there: to
-// take nothing is no way to stay on, so that the next slot would be another start.
+// startDraw adds the columns of a draw whose starts cost. A device without a least power must
+// take a little in every slot in which it stays on. If it could take nothing there, it would
+// count as off, and the next slot as another start.
 func (m *model) startDraw(
 	t int,
 	d *draw,
@@ -400,7 +404,7 @@ func (m *model) startDraw(
 	m.binaries = append(m.binaries, d.on)
 }
 
-// value is what a draw is in the last solution.
+// value returns a draw's energy in the last solution.
 func (m *model) value(d draw) float64 {
 	sum := 0.0
 
@@ -415,13 +419,14 @@ func (m *model) value(d draw) float64 {
 	return sum
 }
 
-// tieBreak is the weight of cost beside shortfall or peak energy when one of them is the
-// goal. Without it the relaxation would move energy about for nothing. A kWh stays worth
-// more than any price, and what is traded for the start of a device is below what counts.
+// tieBreak is the weight of the cost if shortfall or peak energy is the goal. Without it the
+// relaxation would move energy to no purpose. It is so small that a kWh is worth more than any
+// price, and that the energy given up to save a device's start is below what counts as a
+// shortfall.
 const tieBreak = 1e-6
 
-// aim replaces the costs by those of another goal.
-func (m *model) aim(g goal) {
+// setGoal replaces the costs by those of another goal.
+func (m *model) setGoal(g goal) {
 	m.pure = make([]float64, m.lp.Columns())
 	cost := make([]float64, m.lp.Columns())
 
@@ -445,7 +450,7 @@ func (m *model) aim(g goal) {
 	m.lp.SetCosts(cost, 1e-2)
 }
 
-// addCost adds what each kWh of a draw costs.
+// addCost adds a cost for each kWh of a draw.
 func (d *draw) addCost(cost []float64, value float64) {
 	if d.on >= 0 {
 		cost[d.on] += value * d.least
@@ -456,7 +461,7 @@ func (d *draw) addCost(cost []float64, value float64) {
 	}
 }
 
-// constantOf is the part of a goal that is not in the objective of the programme.
+// constantOf returns the part of a goal that is not in the objective of the programme.
 func (m *model) constantOf(g goal) float64 {
 	if g == leastCost {
 		return m.constant

@@ -2,7 +2,7 @@ package site
 
 import "slices"
 
-// carsOf adds the cars, their shortfalls and what limits them.
+// carsOf adds the cars, their shortfalls and the limits on these.
 func (m *model) carsOf(l limits) {
 	p := m.p
 	sum, peak := none, none
@@ -29,7 +29,7 @@ func (m *model) carsOf(l limits) {
 			least, most = l.shortfall[k], l.shortfall[k]
 		}
 
-		m.numbers = nil
+		m.countEntries = nil
 		m.classRows, m.classOn = nil, nil
 		detailed := !l.together && l.shortfall != nil || c.V2G != nil
 		if detailed && c.oneSpeed() {
@@ -62,7 +62,7 @@ func (m *model) peaks() bool {
 	return false
 }
 
-// car adds a car: its energy, or what it stores, and its shortfall.
+// car adds a car: its energy or what it stores, and its shortfall.
 func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	var starts *chain
 
@@ -103,12 +103,13 @@ func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	m.cars = append(m.cars, s)
 }
 
-// oneSpeed reports whether a car charges with one power alone.
+// oneSpeed reports whether a car can charge with one power only.
 func (c *Car) oneSpeed() bool { return c.Min >= c.Max }
 
-// countCar counts the slots of each class in which a car is on that knows one power. How many they are follows from the
-// shortfall that it is held to; the relaxation by itself knows only their sum, and most divisions of that no plan has.
-// Of a car that discharges any number may be right, but only whole ones.
+// countCar adds, for a car that charges with one power only, the number of slots on in each
+// class. The given shortfall decides which numbers are possible. The relaxation knows only the
+// sum of the energy, and divides it in ways that no plan can have. For a car that discharges,
+// any number is possible, but it must be whole.
 func (m *model) countCar(c *Car) {
 	off, peak := c.classes(false), c.classes(true)
 	least, most := c.numbers(off, peak)
@@ -116,7 +117,7 @@ func (m *model) countCar(c *Car) {
 		return
 	}
 
-	m.numbers = make([]share, len(m.balance))
+	m.countEntries = make([]share, len(m.balance))
 	for i, class := range slices.Concat(off, peak) {
 		row := m.row(0) // sum of on - count = 0
 		count := m.lp.AddColumn(0, float64(least[i]), float64(most[i]))
@@ -125,15 +126,15 @@ func (m *model) countCar(c *Car) {
 		m.wholes = append(m.wholes, count)
 		m.classRows, m.classOn = append(m.classRows, row), append(m.classOn, count)
 
-		for t := range m.numbers {
+		for t := range m.countEntries {
 			if c.most(t) == class.most && c.peak(t) == (i >= len(off)) {
-				m.numbers[t] = share{row, 1 / class.most}
+				m.countEntries[t] = share{row, 1 / class.most}
 			}
 		}
 	}
 }
 
-// carNeed adds what a car stores, if it discharges, and the row of its need.
+// carNeed adds the stored energy of a car that discharges, and the row of a car's need.
 func (m *model) carNeed(c *Car, s *storage) ([]int, int) {
 	if c.V2G == nil {
 		return nil, m.row(c.Energy)
@@ -153,7 +154,7 @@ func (m *model) carNeed(c *Car, s *storage) ([]int, int) {
 	return rows, target
 }
 
-// charging adds what a car takes.
+// charging adds what a car takes in each slot.
 func (m *model) charging(
 	c *Car,
 	s *storage,
@@ -167,7 +168,7 @@ func (m *model) charging(
 		s.charge[t] = draw{none, none, 0, 0}
 		most := c.most(t)
 
-		if most <= 0 || !m.carries(c, t) {
+		if most <= 0 || !m.fuseCarries(c, t) {
 			continue
 		}
 
@@ -181,17 +182,17 @@ func (m *model) charging(
 			to = append(to, share{peak, 1})
 		}
 
-		if m.numbers != nil {
-			to = append(to, m.numbers[t])
+		if m.countEntries != nil {
+			to = append(to, m.countEntries[t])
 		}
 
 		s.charge[t] = m.newDraw(t, c.Min*c.Available[t], most, starts, to...)
 	}
 }
 
-// carries reports whether the main fuse carries the least power of a car in a slot, with all
-// that may be discharged beside it.
-func (m *model) carries(c *Car, t int) bool {
+// fuseCarries reports whether the main fuse can carry the least power of a car in a slot, if
+// all other devices discharge as much as they can.
+func (m *model) fuseCarries(c *Car, t int) bool {
 	p := m.p
 	relief := 0.0
 
@@ -212,10 +213,10 @@ func (m *model) carries(c *Car, t int) bool {
 
 	least := p.Load[t] - p.PV[t] + c.Min*c.Available[t] - relief
 
-	return least <= p.GridImport*p.Hours+apart
+	return least <= p.GridImport*p.Hours+energyTolerance
 }
 
-// carLevels adds what a car that discharges stores.
+// carLevels adds the stored energy of a car that discharges.
 func (m *model) carLevels(c *Car) (rows, stored []int) {
 	v := c.V2G
 	right := func(t int) float64 {
@@ -233,7 +234,8 @@ func (m *model) carLevels(c *Car) (rows, stored []int) {
 	return m.levels(1, right, bounds, 0)
 }
 
-// discharging adds what a car gives, and the reserve below which it does not.
+// discharging adds what a car discharges in each slot, and the reserve below which it must
+// not.
 func (m *model) discharging(k int, c *Car, s *storage, rows []int) {
 	v := c.V2G
 	s.discharge = make([]draw, len(m.balance))
@@ -268,7 +270,8 @@ func (m *model) discharging(k int, c *Car, s *storage, rows []int) {
 	}
 }
 
-// newChains adds the rows that count starts of tank or heat pump, if starts cost, and keeps all rows of the device.
+// newChains adds the rows that count the starts of the tank or heat pump, if starts cost. It
+// stores all rows of the device in to.
 func (m *model) newChains(cost float64, levels []int, to *chainRows) *chain {
 	to.levels = levels
 	if cost <= 0 {
@@ -315,9 +318,9 @@ func (m *model) addTank(k *Tank) {
 	m.countTank(k)
 }
 
-// countTank adds the number of slots in which the element was on so far. Rounding the
-// bounds of these numbers to integers is what makes the programme nearly integral: without
-// losses its matrix is totally unimodular.
+// countTank adds, for each slot, the number of slots in which the element was on so far. The
+// bounds of these numbers are rounded to integers, which makes the programme nearly integral:
+// without losses its matrix is totally unimodular.
 func (m *model) countTank(k *Tank) {
 	least, most := k.counts(m.p.Hours)
 	before := none
@@ -340,8 +343,9 @@ func (m *model) countTank(k *Tank) {
 	}
 }
 
-// addHeat adds the heat pump. The temperature is the column of the level, within the comfort
-// band, less what it lies below and plus what it lies above.
+// addHeat adds the heat pump. The temperature is the column of the level, which lies within
+// the comfort band, less the column for what is below the band, plus the column for what is
+// above it.
 func (m *model) addHeat(k *Heat) {
 	p := m.p
 	n := len(m.balance)
@@ -381,8 +385,9 @@ func (m *model) addHeat(k *Heat) {
 	}
 }
 
-// batteryRules adds the rule that no battery discharges into a car, where one could:
-// discharge - tank - heat pump + margin = load, and margin >= -spare (1 - charge / most).
+// batteryRules adds the rule that no battery discharges into a car, in slots where one could.
+// The rows are discharge - tank - heat pump + margin = load, and margin >= -spare (1 - charge
+// / most).
 func (m *model) batteryRules() {
 	if !m.p.NoBatteryToCar {
 		return
@@ -412,12 +417,13 @@ func (m *model) batteryRules() {
 	}
 }
 
-// gain is what a slot adds to the temperature whatever it was and the pump does.
+// gain returns what a slot adds to the temperature, apart from the heat pump and the
+// temperature before.
 func (k *Heat) gain(t int, step float64) float64 {
 	return step * (k.Outdoor[t]/k.Resistance + k.Gain[t])
 }
 
-// discomfort adds what the temperature lies below and above the band.
+// discomfort adds columns for how far the temperature lies below and above the comfort band.
 func (m *model) discomfort(k *Heat, rows []int, retention float64) {
 	const widest = 200 // kelvin outside the band that a building can come to
 
@@ -439,7 +445,7 @@ func (m *model) discomfort(k *Heat, rows []int, retention float64) {
 	}
 }
 
-// addRule adds the rows of one slot's rule.
+// addRule adds the rows of the rule for one slot.
 func (m *model) addRule(r rule, spare float64) {
 	t := r.slot
 	row := m.row(m.p.Load[t])
@@ -462,8 +468,9 @@ func (m *model) addRule(r rule, spare float64) {
 	m.rules = append(m.rules, r)
 }
 
-// surplus adds that what batteries give beyond the building's use is exported or charged
-// into a battery, whether a car charges or not: export + charge + margin >= 0.
+// surplus adds a row that always holds: what batteries discharge beyond the building's use is
+// exported or charged into a battery, whether a car charges or not. The row is export + charge
+// + margin >= 0.
 func (m *model) surplus(r *rule, spare float64) {
 	row := m.row(0)
 	most := m.p.GridExport*m.p.Hours + m.p.Load[r.slot] + spare + m.building()
@@ -480,7 +487,7 @@ func (m *model) surplus(r *rule, spare float64) {
 	m.crash[row] = excess
 }
 
-// tighten adds the convex hull of a slot's rule and each car.
+// tighten adds the convex hull of a slot's rule and each car's charging.
 func (m *model) tighten(r *rule, spare float64) {
 	for _, k := range r.cars {
 		d := m.cars[k].charge[r.slot]
@@ -496,7 +503,7 @@ func (m *model) tighten(r *rule, spare float64) {
 	}
 }
 
-// building is the most that tank and heat pump take in a slot.
+// building returns the most that tank and heat pump take in a slot.
 func (m *model) building() float64 {
 	most := 0.0
 
@@ -511,7 +518,7 @@ func (m *model) building() float64 {
 	return most
 }
 
-// enterDraw adds the entries of a draw to a further row: value for each kWh.
+// enterDraw adds the entries of a draw to one more row: value for each kWh.
 func (m *model) enterDraw(d draw, row int, value float64) {
 	if d.on >= 0 {
 		m.lp.AddEntry(d.on, row, value*d.least)

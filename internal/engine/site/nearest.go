@@ -8,7 +8,7 @@ import "math"
 type nearest struct {
 	set    *slotSet
 	from   []float64   // the given point
-	points [][]float64 // of the set, less the given point, scaled
+	points [][]float64 // points of the set, less the given point, scaled
 	weight []float64
 	at     []float64 // the nearest combination so far, less the given point
 	oracle []float64
@@ -20,8 +20,8 @@ const (
 	near      = 1e-9
 )
 
-// search works until at is the nearest point or it has taken its steps. It returns the least
-// value of at over the set, less the given point.
+// search moves at until it is the nearest point, or a number of steps was taken. It returns
+// the least value of the linear function at over the set, with the given point as the origin.
 func (n *nearest) search() float64 {
 	n.points, n.weight = n.points[:0], n.weight[:0]
 
@@ -29,12 +29,12 @@ func (n *nearest) search() float64 {
 		n.at[i] = -n.from[i] / n.set.scale[i]
 	}
 
-	n.reach()
+	n.leastPoint()
 	n.addPoint()
 	copy(n.at, n.points[0])
 
 	for range nearSteps {
-		if n.reach() >= n.length()-near {
+		if n.leastPoint() >= n.length()-near {
 			break
 		}
 
@@ -45,10 +45,10 @@ func (n *nearest) search() float64 {
 		}
 	}
 
-	return n.reach()
+	return n.leastPoint()
 }
 
-// length is the square of the distance.
+// length returns the square of the distance.
 func (n *nearest) length() float64 {
 	var sum float64
 	for _, x := range n.at {
@@ -58,8 +58,8 @@ func (n *nearest) length() float64 {
 	return sum
 }
 
-// reach finds the point of the set that lies least in the direction of at.
-func (n *nearest) reach() float64 {
+// leastPoint finds the point of the set that is least in the direction of at.
+func (n *nearest) leastPoint() float64 {
 	origin := 0.0
 
 	for i, x := range n.at {
@@ -86,7 +86,7 @@ func (n *nearest) addPoint() {
 	}
 }
 
-// project moves at to the nearest combination of the points, and drops those that it does
+// project moves at to the nearest combination of the points, and drops the points that it does
 // not need.
 func (n *nearest) project() bool {
 	for range len(n.points) + 1 {
@@ -120,7 +120,7 @@ func (n *nearest) project() bool {
 	return false
 }
 
-// drop takes out the points of no weight.
+// drop removes the points with weight 0.
 func (n *nearest) drop(done bool) {
 	last := 0
 
@@ -146,8 +146,8 @@ func (n *nearest) combine() {
 	}
 }
 
-// affine is the combination of the points, of weights of any sign, that is nearest to the
-// given point; nil if they depend on each other.
+// affine returns the weights, of any sign, of the affine combination of the points that is
+// nearest to the given point; nil if the points are affinely dependent.
 func (n *nearest) affine() []float64 {
 	k := len(n.points)
 	rows := make([][]float64, k+1)
@@ -185,7 +185,7 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// eliminated solves a system of equations, whose right side is the last column, in place.
+// eliminated solves a system of linear equations in place. Its right side is the last column.
 func eliminated(rows [][]float64) bool {
 	for c := range rows {
 		best := c

@@ -9,8 +9,9 @@ import (
 	"flexd/internal/engine/site"
 )
 
-// TestOrdered plans sites of a battery and a car in which somebody else has decided on some of the battery's slots: it does nothing else in them,
-// what it stores follows, and no plan of single slots at full or no power is cheaper.
+// TestOrdered plans sites of a battery and a car in which the battery follows an order in some
+// slots. It does nothing else in them, and what it stores follows from the order. No plan of
+// single slots at full or no power is cheaper.
 func TestOrdered(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 2))
 	used := 0
@@ -56,7 +57,8 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-// cheapest tries a battery at full power, idle or at full power the other way, and a car in steps of half its power.
+// cheapest tries a battery at full power in both directions and idle, and a car in steps of
+// half its power.
 func cheapest(p *site.Problem) float64 {
 	best, b := math.Inf(1), &p.Batteries[0]
 	var try func(t int, stored, need, cost float64)

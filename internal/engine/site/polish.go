@@ -5,7 +5,8 @@ import (
 	"flexd/internal/engine/buffer"
 )
 
-// polisher improves a plan battery by battery: each is planned exactly (package battery) beside what the other devices do.
+// polisher improves a plan battery by battery. Each battery is planned exactly (package
+// battery), with what the other devices do as the home's load.
 type polisher struct {
 	solver  battery.Solver
 	problem battery.Storage
@@ -13,11 +14,12 @@ type polisher struct {
 	fixed   []bool
 }
 
-// polishRounds is how often all batteries are planned again, one after the other.
+// polishRounds is how often all batteries are planned again, in turn.
 const polishRounds = 3
 
-// polish plans the batteries of a plan that is not proven to be the best one again, and keeps what is cheaper. Where there
-// are several it also begins from batteries that do nothing, with each of them first.
+// polish plans the batteries of a plan again, unless it is proven to be the best one, and uses
+// the result if it is cheaper. With several batteries it also starts from batteries that do
+// nothing, with each of them first.
 func (s *search) polish() {
 	if s.goal != leastCost || !s.hasPlan || s.best.cost-s.bound <= 2e-7*max(1, s.best.gross) {
 		return
@@ -25,7 +27,7 @@ func (s *search) polish() {
 
 	for k := range s.m.p.Batteries {
 		if s.m.p.Batteries[k].Ordered != nil {
-			return // package battery knows no such slots here
+			return // this use of package battery cannot plan such slots
 		}
 	}
 
@@ -48,14 +50,14 @@ func (s *search) polish() {
 	}
 }
 
-// replan plans the batteries of the trial one after the other, from one on.
+// replan plans the batteries of the trial plan in turn, beginning with one of them.
 func (s *search) replan(q *polisher, first int) {
 	n := len(s.m.p.Batteries)
 
 	for range polishRounds {
 		for i := range n {
 			k := (first + i) % n
-			q.pose(s.m.p, &s.trial, k)
+			q.buildProblem(s.m.p, &s.trial, k)
 			q.solver.SolveStorage(&q.problem, s.trial.Battery[k])
 		}
 
@@ -63,7 +65,7 @@ func (s *search) replan(q *polisher, first int) {
 	}
 }
 
-// keepCheaper takes the trial if it is a plan and costs less than the best one.
+// keepCheaper replaces the best plan by the trial plan if that is valid and costs less.
 func (s *search) keepCheaper() {
 	total := s.m.p.evaluate(&s.trial, s.net)
 
@@ -75,9 +77,10 @@ func (s *search) keepCheaper() {
 	s.plan.copy(&s.trial)
 }
 
-// pose writes down one battery, to which all that other devices do is the home's load. It discharges nothing where it
-// would have to keep the rule that batteries do not serve cars.
-func (q *polisher) pose(p *Problem, a *Plan, k int) {
+// buildProblem states the problem of one battery. What all other devices draw is the home's
+// load. The battery may not discharge in slots in which the rule applies that batteries do not
+// serve cars.
+func (q *polisher) buildProblem(p *Problem, a *Plan, k int) {
 	q.setOtherDraws(p, a, k)
 
 	b := &p.Batteries[k]
@@ -102,7 +105,8 @@ func (q *polisher) pose(p *Problem, a *Plan, k int) {
 	}
 }
 
-// setOtherDraws fills what all but one battery draw, and the slots in which that gives nothing.
+// setOtherDraws sets what all devices but one battery draw, and the slots in which that
+// battery must not discharge.
 func (q *polisher) setOtherDraws(p *Problem, a *Plan, k int) {
 	q.load = buffer.Resize(q.load, p.Slots())
 	q.fixed = buffer.Resize(q.fixed, p.Slots())
@@ -124,7 +128,7 @@ func (q *polisher) setOtherDraws(p *Problem, a *Plan, k int) {
 	}
 }
 
-// copy makes a plan the same as another of its site.
+// copy copies another plan of the same site.
 func (a *Plan) copy(from *Plan) {
 	for k := range from.Battery {
 		copy(a.Battery[k], from.Battery[k])

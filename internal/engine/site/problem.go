@@ -1,19 +1,19 @@
 package site
 
-// Problem is one site over half-hours: its devices behind one main fuse and one export
-// limit. Energies are in kWh on the grid's side unless called stored, powers in kW, money in
-// pence, temperatures in degrees Celsius.
+// Problem is one site over half-hours, with its devices behind one main fuse and one export
+// limit. Energies are in kWh on the grid's side of a device, unless they are called stored.
+// Powers are in kW, money in pence, temperatures in degrees Celsius.
 type Problem struct {
 	Hours       float64 // of a slot
 	Import      []float64
 	Export      []float64
 	Load        []float64
 	PV          []float64
-	Curtailable bool // the roof can be made to give less
+	Curtailable bool // the output of the roof can be reduced
 
 	GridImport float64
 	GridExport float64
-	// while a car charges, batteries serve the building alone
+	// while a car charges, batteries serve only the building
 	NoBatteryToCar bool
 
 	Batteries []Battery
@@ -30,13 +30,15 @@ type Battery struct {
 	ChargeEff, Efficient float64 // efficiencies of charging and discharging
 	Wear                 float64
 	Terminal             float64
-	// Somebody else has decided on these slots; nil: on none. It stores Moved more in them, within its bounds, and does nothing else.
-	// What that draws or gives is part of the load and the roof.
+	// The slots in which the battery follows an order, or nil for none. In them it stores
+	// Moved more, within its bounds, and does nothing else. What that draws or gives is
+	// included in the load and the roof.
 	Ordered []bool
 	Moved   []float64
 }
 
-// most is the most energy that it moves in a slot, one way. power is that of this way, in kW.
+// most returns the most energy that a battery moves in a slot in one direction. power is that
+// of this direction, in kW.
 func (b *Battery) most(t int, power, hours float64) float64 {
 	if b.ordered(t) {
 		return 0
@@ -45,10 +47,10 @@ func (b *Battery) most(t int, power, hours float64) float64 {
 	return power * hours
 }
 
-// ordered reports whether somebody else has decided on a slot.
+// ordered reports whether the battery follows an order in a slot.
 func (b *Battery) ordered(t int) bool { return b.Ordered != nil && b.Ordered[t] }
 
-// moved is what a battery stores in a slot on which somebody else has decided.
+// moved returns the energy that a battery stores in a slot by an order.
 func (b *Battery) moved(t int) float64 {
 	if b.ordered(t) {
 		return b.Moved[t]
@@ -57,7 +59,8 @@ func (b *Battery) moved(t int) float64 {
 	return 0
 }
 
-// stores is what a battery stores in a slot whatever it does: what it begins with, and what somebody else has decided on.
+// stores returns the energy that a battery stores in a slot whatever the plan is: what it
+// begins with, and what it was ordered to store.
 func (b *Battery) stores(t int) float64 {
 	if t == 0 {
 		return b.Init + b.moved(t)
@@ -69,15 +72,15 @@ func (b *Battery) stores(t int) float64 {
 // Car is a car at its charger, for one stay.
 type Car struct {
 	Available []float64 // hours of each slot
-	Max, Min  float64   // Min is the least power other than none
+	Max, Min  float64   // Min is the least power with which it can charge
 	StartCost float64
 	Energy    float64
-	OffPeak   []bool // nil: no tiers
-	PeakToo   bool   // peak time may be used for what is missing otherwise
+	OffPeak   []bool // nil if the tariff has no peak time
+	PeakToo   bool   // peak time may be used if off-peak time is not enough
 	V2G       *V2G
 }
 
-// V2G is what a car has in addition, if it may discharge. Energy of Car does not count then.
+// V2G is what a car has in addition if it may discharge. Car.Energy does not count then.
 type V2G struct {
 	Arrival, Max, Reserve, Target float64 // stored
 	Discharge                     float64
@@ -93,13 +96,13 @@ type Tank struct {
 	Min       float64
 	Max       float64
 	Init      float64
-	Loss      float64 // of what is stored, in each slot
+	Loss      float64 // the share of the stored energy that is lost in each slot
 	Draw      []float64
 	StartCost float64
 	Terminal  float64
 }
 
-// Heat is a heat pump in a building of one temperature.
+// Heat is a heat pump in a building that has one temperature.
 type Heat struct {
 	Capacity, Resistance float64 // kWh per K, K per kW
 	Init                 float64
@@ -116,7 +119,7 @@ type Heat struct {
 	Terminal  float64
 }
 
-// Plan is what every device does: kWh of each slot, discharge negative.
+// Plan is what every device does in each slot, in kWh; discharge is negative.
 type Plan struct {
 	Battery [][]float64
 	Car     [][]float64
@@ -127,7 +130,7 @@ type Plan struct {
 // Slots is the number of slots.
 func (p *Problem) Slots() int { return len(p.Load) }
 
-// most is the most energy that a car takes in a slot, 0 where it may not.
+// most returns the most energy that a car takes in a slot; 0 if it may not charge.
 func (c *Car) most(t int) float64 {
 	if c.OffPeak != nil && !c.OffPeak[t] && !c.PeakToo {
 		return 0
@@ -139,14 +142,15 @@ func (c *Car) most(t int) float64 {
 // peak reports whether what the car takes in a slot counts as peak energy.
 func (c *Car) peak(t int) bool { return c.OffPeak != nil && !c.OffPeak[t] }
 
-// counts are the least and the most number of slots in which the tank can have been on by
-// the end of each slot. For every number it follows the span of what can be stored.
+// counts returns the least and the greatest number of slots in which the tank can have been on
+// by the end of each slot. For every number it tracks the range of stored energy that is
+// possible with it.
 func (k *Tank) counts(hours float64) (least, most []int) {
 	n := len(k.Draw)
 	low, high := make([]float64, n+2), make([]float64, n+2)
 
 	for i := range low {
-		low[i], high[i] = 1, 0 // nothing
+		low[i], high[i] = 1, 0 // an empty range
 	}
 
 	low[0], high[0] = k.Init, k.Init
@@ -165,7 +169,7 @@ func (k *Tank) counts(hours float64) (least, most []int) {
 		}
 	}
 
-	// A count from which no later count can be reached is none either.
+	// A number from which no later number can be reached is impossible too.
 	for t := n - 2; t >= 0; t-- {
 		least[t] = max(least[t], least[t+1]-1)
 		most[t] = min(most[t], most[t+1])
@@ -174,7 +178,7 @@ func (k *Tank) counts(hours float64) (least, most []int) {
 	return least, most
 }
 
-// reach replaces the span of a count by that after slot t.
+// reach replaces the range of a number by the range after slot t.
 func (k *Tank) reach(t, count int, hours float64, low, high []float64) {
 	const rounding = 1e-7
 	retention := 1 - k.Loss

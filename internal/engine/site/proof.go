@@ -2,9 +2,10 @@ package site
 
 import "flexd/internal/engine/simplex"
 
-// Proof shows that no plan of a site comes below what a search has found. For each goal it has a tree: every branch
-// divides the plans into two parts, and at each leaf multipliers (Dual) bound what a plan of that part comes to. Any
-// multipliers prove some bound (weak duality), so nothing in it needs to be believed.
+// Proof shows that no plan of a site is better than the bound that a search has found. For
+// each goal it has a tree. Every branch divides the plans into two parts, and at each leaf
+// multipliers (Dual) bound the value of every plan of that part. Any multipliers prove some
+// bound (weak duality), so that the proof can be checked without trusting the search.
 type Proof struct {
 	Trees []Tree `json:"trees"`
 }
@@ -23,8 +24,8 @@ const (
 	GoalCost      = "cost"
 )
 
-// Branch is a part of the plans, and how it is divided. A leaf has no halves. Devices are counted: the meter, then
-// batteries, cars, tank and heat pump.
+// Branch is a part of the plans, and how it is divided. A leaf has no halves. Devices are
+// numbered: the meter, then batteries, cars, tank and heat pump.
 type Branch struct {
 	Split  Split     `json:"split,omitzero"`
 	Device int       `json:"device,omitzero"`
@@ -32,13 +33,14 @@ type Branch struct {
 	Value  int       `json:"value,omitzero"`
 	Halves []*Branch `json:"halves,omitempty"`
 
-	// for this branch and those below that have none
+	// for this branch, and for those below it that have none
 	Dual *Dual `json:"dual,omitzero"`
-	// shows that the part is empty, added to Dual in any multiple
+	// shows that the part has no plan; it may be added to Dual in any multiple
 	Ray *Dual `json:"-"`
 }
 
-// Split is how a branch divides its part. The first half is named first.
+// Split is how a branch divides its part. The comment of each names the first half, then the
+// second.
 type Split string
 
 // The splits.
@@ -51,7 +53,8 @@ const (
 	SplitWay Split = "way"
 	// no car charges in the slot; batteries give no more than the building uses in it
 	SplitRule Split = "rule"
-	// the car gives nothing until the slot; it has its reserve from the end of the slot before on
+	// the car gives nothing up to the slot; it stores its reserve from the end of the slot
+	// before on
 	SplitReserve Split = "reserve"
 	// the tank was on in at most Value slots by the end of the slot; in more
 	SplitCount Split = "count"
@@ -59,7 +62,8 @@ const (
 	SplitClass Split = "class"
 )
 
-// Dual are multipliers of what ties slots together, as right side less left side counts. Each list is one of slots.
+// Dual has multipliers of the rows that link slots. The sign is that of the right side less
+// the left side. Each list has one element for each slot.
 type Dual struct {
 	Battery   [][]float64 `json:"battery,omitempty"`    // of stored energy
 	Car       [][]float64 `json:"car,omitempty"`        // the same, of cars that discharge
@@ -75,22 +79,23 @@ type Dual struct {
 	Peak      float64     `json:"peak,omitzero"`
 }
 
-// trace is what a search keeps of a node for the proof.
+// trace is what a search records of a node for the proof.
 type trace struct {
 	dual   *Dual
 	ray    *Dual
-	branch Branch // how it was split
+	branch Branch // how it was divided
 	halves [2]*node
 }
 
-// fixing is a column whose bounds were taken in at the root, and the part that was left out.
+// fixing is a column whose bounds were narrowed at the root, and the part that was excluded.
 type fixing struct {
 	column int
-	low    float64 // the column is at most low, or above it
-	above  bool    // what was left out is above
+	low    float64 // the column is at most low, or is above it
+	above  bool    // the excluded part is above low
 }
 
-// SolveProven plans a site as Solve does, and returns the proof of what it found. A car by itself is searched for, too.
+// SolveProven plans a site as Solve does, and returns the proof of its bound. A site whose
+// only device is a car is searched too.
 func (s *Solver) SolveProven(p *Problem, to *Plan) (Result, Proof) {
 	s.recording, s.proof = true, Proof{}
 	defer func() { s.recording = false }()
@@ -100,7 +105,7 @@ func (s *Solver) SolveProven(p *Problem, to *Plan) (Result, Proof) {
 	return r, s.proof
 }
 
-// add adds a tree in the place of an earlier one of the same goal: that search had found no plan.
+// add adds a tree. It replaces an earlier one of the same goal, whose search found no plan.
 func (p *Proof) add(tree Tree) {
 	for i := range p.Trees {
 		if p.Trees[i].Goal == tree.Goal {
@@ -112,7 +117,7 @@ func (p *Proof) add(tree Tree) {
 	p.Trees = append(p.Trees, tree)
 }
 
-// note keeps the multipliers of a node that was solved.
+// note records the multipliers of a node that was solved.
 func (s *search) note(n *node, status simplex.Status) {
 	if s.labels == nil {
 		return
@@ -128,14 +133,14 @@ func (s *search) note(n *node, status simplex.Status) {
 	n.trace.dual = s.m.dual(lp.Multipliers(s.m.pure))
 }
 
-// fix keeps that a column's bounds were taken in.
+// fix records that a column's bounds were narrowed.
 func (s *search) fix(j int, low float64, above bool) {
 	if s.labels != nil {
 		s.fixings = append(s.fixings, fixing{j, low, above})
 	}
 }
 
-// tree is the tree of a search that is done.
+// tree returns the tree of a search that is done.
 func (s *search) tree() Tree {
 	goals := map[goal]string{
 		leastCost:      GoalCost,
@@ -161,7 +166,7 @@ func (s *search) tree() Tree {
 	return Tree{Goal: goals[s.goal], Bound: s.bound, Root: root}
 }
 
-// branch is a node and all below it.
+// branch returns a node and all below it.
 func (s *search) branch(n *node) *Branch {
 	if n.trace == nil {
 		return &Branch{}
@@ -179,7 +184,7 @@ func (s *search) branch(n *node) *Branch {
 	return &b
 }
 
-// recordDivision keeps how a node was split.
+// recordDivision records how a node was divided.
 func (s *search) recordDivision(n *node, cut *branching, first, second *node) {
 	if s.labels == nil {
 		return
@@ -216,7 +221,7 @@ func (s *search) recordDivision(n *node, cut *branching, first, second *node) {
 	}
 }
 
-// labelOf is the label of the last slot that changes are about.
+// labelOf returns the label of the last slot that changes refer to.
 func (s *search) labelOf(changes []change) label {
 	last := s.labels[changes[0].column]
 	for _, c := range changes {
@@ -228,14 +233,14 @@ func (s *search) labelOf(changes []change) label {
 	return last
 }
 
-// label is what a column is of the site.
+// label says which quantity of the site a column is.
 type label struct {
 	split  Split
 	device int
 	slot   int
 }
 
-// branch is the split of a column at a value.
+// branch returns the split of a column at a value.
 func (l label) branch(low float64) Branch {
 	b := Branch{Split: l.split, Device: l.device, Slot: l.slot}
 	if l.split == SplitCount || l.split == SplitClass {
@@ -245,7 +250,7 @@ func (l label) branch(low float64) Branch {
 	return b
 }
 
-// labels are what columns are of the site.
+// labels has the label of each column.
 type labels map[int]label
 
 // add labels a column, if there is one.
@@ -261,7 +266,7 @@ func (list labels) draw(d draw, device, slot int) {
 	list.add(d.more, SplitDraw, device, slot)
 }
 
-// labels are those of all columns that nodes change.
+// labels returns the labels of all columns that nodes change.
 func (m *model) labels() labels {
 	list := labels{}
 	m.labelStores(list)
@@ -301,7 +306,7 @@ func (m *model) labels() labels {
 	return list
 }
 
-// labelStores labels what cars store, and how many slots of each class they are on in.
+// labelStores labels what cars store, and in how many slots of each class they are on.
 func (m *model) labelStores(list labels) {
 	for k := range m.cars {
 		for t, j := range m.cars[k].stored {
@@ -314,7 +319,7 @@ func (m *model) labelStores(list labels) {
 	}
 }
 
-// dual names the multipliers of the rows.
+// dual sorts the multipliers of the rows by what they are of.
 func (m *model) dual(y []float64) *Dual {
 	pick := func(rows []int) []float64 {
 		if rows == nil {
@@ -356,7 +361,7 @@ func (m *model) dual(y []float64) *Dual {
 	return d
 }
 
-// Plus is the sum of multipliers and so many times others.
+// Plus returns the sum of these multipliers and a multiple of others.
 func (d *Dual) Plus(ray *Dual, times float64) *Dual {
 	rows := func(a, b []float64) []float64 {
 		sum := make([]float64, len(a))

@@ -2,20 +2,20 @@ package site
 
 import "math"
 
-// reach is what a car can come to at best if nothing else wants the fuse.
+// reach is the best that a car can attain if no other device uses the fuse.
 type reach struct {
 	shortfall float64
 	peak      float64
 }
 
-// class is a number of slots in which a car takes the same least and most.
+// class is a number of slots in which a car has the same least and most energy.
 type class struct {
 	least float64
 	most  float64
 	slots int
 }
 
-// classes counts a car's slots by what they take, peak slots or the others.
+// classes groups a car's slots by their energy: its peak slots, or the others.
 func (c *Car) classes(peak bool) []class {
 	var found []class
 next:
@@ -39,16 +39,17 @@ next:
 	return found
 }
 
-// span is what a choice of slots can take in all.
+// span is the range of energy that a choice of slots can take in total.
 type span struct{ least, most float64 }
 
-// spansMost is the most sums of a car's choices that are written down.
+// spansMost is the most ranges that spans lists.
 const spansMost = 1 << 14
 
-// spans are what the choices of so many slots of each class can take, each once. There are as many choices as the product of all
-// classes; but what they take differs by their hours alone, of which there are no more sums than the stay has minutes, or a few times
-// as many where it begins or ends within one. They are nil where there are more than spansMost: slots of a problem file need not be
-// of whole minutes.
+// spans returns the energy ranges of all choices of numbers of slots, each range once. The
+// number of choices is the product over all classes. But ranges differ only by their total
+// hours, and there are at most as many totals as the stay has minutes, or a few times as many
+// if it begins or ends within one. It returns nil if there are more than spansMost, which is
+// possible because the slots of a problem file need not be whole minutes.
 func spans(classes []class) []span {
 	const perKWh = 1e9
 	all := []span{{0, 0}}
@@ -64,7 +65,7 @@ func spans(classes []class) []span {
 					s.most + float64(n)*c.most,
 				}
 
-				// Sums of the same hours differ by rounding.
+				// Sums of the same hours differ only by rounding.
 				at := int64(math.Round(sum.most * perKWh))
 				if !known[at] {
 					known[at] = true
@@ -83,8 +84,9 @@ func spans(classes []class) []span {
 	return all
 }
 
-// leastReach is the least shortfall of a car by itself and the least peak energy with it. It is
-// exact without discharge, unless there are too many sums, and not above the true values otherwise.
+// leastReach returns the least shortfall of a car without other devices, and the least peak
+// energy with that shortfall. For a car that does not discharge it is exact, unless there are
+// too many ranges. Otherwise it is not above the true values.
 func (c *Car) leastReach() reach {
 	if c.V2G != nil {
 		return c.leastReachV2G()
@@ -115,7 +117,8 @@ func (c *Car) leastReach() reach {
 	return best
 }
 
-// withoutLeast is what a car could come to alone if it might take any part of each slot.
+// withoutLeast returns what a car could reach without other devices if it could take any part
+// of each slot.
 func (c *Car) withoutLeast() reach {
 	off, peak := 0.0, 0.0
 
@@ -132,7 +135,7 @@ func (c *Car) withoutLeast() reach {
 	return reach{c.Energy - most, max(0, most-off)}
 }
 
-// isBetter puts shortfall first.
+// isBetter compares the shortfall first, and then the peak energy.
 func (r reach) isBetter(other reach) bool {
 	if r.shortfall < other.shortfall-1e-9 {
 		return true

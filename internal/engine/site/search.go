@@ -7,35 +7,36 @@ import (
 	"flexd/internal/engine/simplex"
 )
 
-// node is a part of the plans: what it changes beside its parent, and a bound.
+// node is a part of the plans: its changes to the parent's bounds of columns, and a lower
+// bound of its plans.
 type node struct {
 	parent  *node
 	changes []change
 	bound   float64
 	number  int
-	topic   int     // what was cut, or none
+	topic   int     // the index in history of what was divided, or none
 	part    float64 // see history.learn
 	trace   *trace  // if a proof is wanted
 }
 
-// open are the nodes to look at, lowest bound first.
-type open []*node
+// nodeHeap is the heap of nodes to inspect, with the lowest bound first.
+type nodeHeap []*node
 
-func (o open) Len() int { return len(o) }
-func (o open) Less(i, j int) bool {
+func (o nodeHeap) Len() int { return len(o) }
+func (o nodeHeap) Less(i, j int) bool {
 	if o[i].bound != o[j].bound {
 		return o[i].bound < o[j].bound
 	}
 
 	return o[i].number > o[j].number
 }
-func (o open) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+func (o nodeHeap) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
 
 // Push adds a node at the end.
-func (o *open) Push(x any) { *o = append(*o, x.(*node)) }
+func (o *nodeHeap) Push(x any) { *o = append(*o, x.(*node)) }
 
-// Pop takes the node at the end.
-func (o *open) Pop() any {
+// Pop removes the last node.
+func (o *nodeHeap) Pop() any {
 	old := *o
 	last := old[len(old)-1]
 	*o = old[:len(old)-1]
@@ -43,7 +44,7 @@ func (o *open) Pop() any {
 	return last
 }
 
-// goal is what a search makes least.
+// goal is what a search minimises.
 type goal int
 
 const (
@@ -65,48 +66,48 @@ func (g goal) valueOf(s totals) float64 {
 
 // search is branch and bound over one model.
 type search struct {
-	m        *model
-	goal     goal
-	queue    open
-	changed  []int // columns whose bounds are not those of the root
-	spare    []int
-	visited  []int // the visit that last set what is wanted of a column
-	visit    int
-	wanted   []change
-	nodes    int
-	limit    int // pivots allowed
-	patience int // pivots allowed without a plan
-	soft     int // pivots after which a gap of softGap is good enough
+	m             *model
+	goal          goal
+	queue         nodeHeap
+	changed       []int // columns whose bounds are not those of the root
+	unusedList    []int
+	visited       []int // of each column, the visit that last set its wanted bounds
+	visit         int
+	wanted        []change
+	nodes         int
+	limit         int // pivots allowed
+	planlessLimit int // pivots allowed without a plan
+	soft          int // pivots after which a gap of softGap is good enough
 
 	plan    Plan // the best one
 	trial   Plan
 	net     []float64
 	best    totals
 	hasPlan bool
-	fuse    float64 // what one kW more of fuse is worth to the best plan, before polish
+	fuse    float64 // the worth of one kW more of fuse for the best plan, before polish
 	bound   float64 // proven, once the search is done
 	root    float64 // bound of the root
 
 	history history
 	reduced []float64 // reduced costs at the root
-	cut     bool      // the search ended at its limit
+	stopped bool      // the search ended at its limit
 
-	labels  labels // of columns; nil: no proof is wanted
+	labels  labels // of columns; nil if no proof is wanted
 	fixings []fixing
 	first   *node
 }
 
-// shortfallTolerance is by how much a plan may miss a limit through rounding.
+// shortfallTolerance is how far a plan may miss a limit through rounding.
 const shortfallTolerance = 9e-7
 
-// slack is what perturbation of the costs and rounding can add to a bound.
+// slack returns how much the perturbation of the costs and rounding can add to a bound.
 func (s *search) slack() float64 { return s.m.lp.Slack() }
 
-// softGap is the part of the turnover that a plan may be dearer than the bound once it has
-// taken its share of work.
+// softGap is how much more than the bound a plan may cost once the search has done its share
+// of work, as a fraction of the turnover.
 const softGap = 8e-4
 
-// close is the distance of plan and bound at which a search ends.
+// close returns the distance between plan and bound at which a search ends.
 func (s *search) close() float64 {
 	if s.goal != leastCost {
 		return 4e-6
@@ -119,7 +120,7 @@ func (s *search) close() float64 {
 	return 2e-7 * max(1, s.best.gross)
 }
 
-// cutoff is the objective at which a node is not worth looking at.
+// cutoff returns the objective from which on a node cannot improve the best plan.
 func (s *search) cutoff() float64 {
 	if !s.hasPlan {
 		return math.Inf(1)
@@ -128,7 +129,7 @@ func (s *search) cutoff() float64 {
 	return s.goal.valueOf(s.best) - s.close() + s.slack()/2 - s.m.constantOf(s.goal)
 }
 
-// run searches from the root until plan and bound meet, or the limit does.
+// run searches from the root until plan and bound meet, or the work is done.
 func (s *search) run() {
 	s.bound = math.Inf(1)
 	s.history.reset(len(s.m.lower), len(s.m.pairs))
@@ -138,8 +139,8 @@ func (s *search) run() {
 	s.first = current
 
 	for current != nil {
-		if s.spent() {
-			s.stop(current)
+		if s.workDone() {
+			s.recordBound(current)
 			s.polish()
 
 			return
@@ -154,10 +155,10 @@ func (s *search) run() {
 	}
 }
 
-// spent reports whether the work allowed is done. Nodes count as well as pivots: one whose programme
-// its parent's solution solves takes none. The root is looked at in any case, although its cuts may have taken all of
-// the work: without it nothing bounds what a plan costs.
-func (s *search) spent() bool {
+// workDone reports whether the allowed work is done. Nodes count as well as pivots, because a
+// node needs no pivot if its parent's solution is valid for it too. The root is always
+// inspected, even if its cuts have used all of the work: without it there is no bound.
+func (s *search) workDone() bool {
 	if s.nodes == 0 {
 		return false
 	}
@@ -170,12 +171,12 @@ func (s *search) spent() bool {
 		return s.m.lp.Pivots > s.limit
 	}
 
-	return s.m.lp.Pivots > s.patience
+	return s.m.lp.Pivots > s.planlessLimit
 }
 
-// stop notes the lowest bound of what is left.
-func (s *search) stop(current *node) {
-	s.cut = true
+// recordBound records the lowest bound of the nodes that are left.
+func (s *search) recordBound(current *node) {
+	s.stopped = true
 	s.bound = min(s.bound, current.bound)
 
 	for _, n := range s.queue {
@@ -187,7 +188,7 @@ func (s *search) stop(current *node) {
 	}
 }
 
-// next is the node to look at: the given one, or the most promising one of the queue.
+// next returns the node to inspect: the given one, or the most promising one of the queue.
 func (s *search) next(child *node) *node {
 	if child != nil {
 		return child
@@ -207,7 +208,8 @@ func (s *search) next(child *node) *node {
 	return nil
 }
 
-// inspect solves one node. It returns the more promising half, or nil if nothing is left of it.
+// inspect solves one node. It returns the more promising half, or nil if the node needs no
+// further division.
 func (s *search) inspect(n *node) *node {
 	status := s.solve(n)
 
@@ -216,7 +218,8 @@ func (s *search) inspect(n *node) *node {
 	}
 
 	if status == simplex.Cutoff {
-		// The cutoff is half the slack above this, and perturbation may have added all of the slack.
+		// The cutoff was half the slack higher than this, and the perturbation may have added
+		// all of the slack.
 		s.bound = min(s.bound, s.goal.valueOf(s.best)-s.close()-s.slack()/2)
 
 		return nil
@@ -224,6 +227,7 @@ func (s *search) inspect(n *node) *node {
 
 	n.bound = max(n.bound, s.objective()-s.slack())
 
+	// The node was not solved completely: only its bound counts.
 	if status == simplex.Exhausted {
 		s.bound = min(s.bound, n.bound)
 
@@ -234,6 +238,7 @@ func (s *search) inspect(n *node) *node {
 		s.setRootBound(n.bound)
 	}
 
+	// Divide where the solution breaks a condition. If it breaks none, it is a plan.
 	cut := s.violation()
 
 	if cut.score == 0 {
@@ -249,10 +254,11 @@ func (s *search) inspect(n *node) *node {
 	return s.split(n, cut)
 }
 
-// solve solves the programme of a node, and learns from how much its cut has raised the bound.
+// solve solves the programme of a node, and records by how much its division has raised the
+// bound.
 func (s *search) solve(n *node) simplex.Status {
 	s.nodes++
-	if !s.enter(n) {
+	if !s.enterNode(n) {
 		return simplex.Infeasible
 	}
 
@@ -266,13 +272,13 @@ func (s *search) solve(n *node) simplex.Status {
 	return status
 }
 
-// objective is the goal's value in the last solution of the programme.
+// objective returns the goal's value in the last solution of the programme.
 func (s *search) objective() float64 {
 	return s.m.lp.Objective() + s.m.constantOf(s.goal)
 }
 
-// leaf takes the solution of a node as a plan. If netting made it dearer than the node's
-// bound, the node is cut where it was netted.
+// leaf uses the solution of a node as a plan. If netting made the plan cost more than the
+// node's bound, the node is divided at a slot where it was netted.
 func (s *search) leaf(n *node) branching {
 	cost, ok := s.offer()
 
@@ -283,7 +289,7 @@ func (s *search) leaf(n *node) branching {
 	return s.oppositeBranching()
 }
 
-// offer reads the last solution as a plan and keeps it if it is the best one.
+// offer reads the last solution as a plan, and stores it if it is the best one.
 func (s *search) offer() (float64, bool) {
 	s.m.extract(&s.trial)
 
@@ -306,7 +312,7 @@ func (s *search) offer() (float64, bool) {
 	return value, true
 }
 
-// split makes the halves of a node; one waits, the other is returned.
+// split divides a node. One half is queued, the other is returned.
 func (s *search) split(n *node, cut branching) *node {
 	first := &node{
 		parent:  n,
@@ -332,7 +338,7 @@ func (s *search) split(n *node, cut branching) *node {
 	return first
 }
 
-// setRootBound keeps the reduced costs of the root.
+// setRootBound records the bound and the reduced costs of the root.
 func (s *search) setRootBound(bound float64) {
 	s.root = bound
 	s.reduced = make([]float64, len(s.m.lower))
@@ -342,8 +348,8 @@ func (s *search) setRootBound(bound float64) {
 	}
 }
 
-// tighten takes from the columns what would cost more than the best plan, by the reduced
-// costs of the root.
+// tighten narrows the bounds of columns: by the reduced costs of the root, the excluded values
+// would cost more than the best plan.
 func (s *search) tighten() {
 	spare := s.goal.valueOf(s.best) - s.root
 
@@ -372,7 +378,7 @@ func (s *search) tighten() {
 	}
 }
 
-// narrow takes values from an integer column.
+// narrow narrows the bounds of one integer column.
 func (s *search) narrow(j int, spare float64) {
 	m := s.m
 
@@ -393,13 +399,13 @@ func (s *search) narrow(j int, spare float64) {
 	s.changed = append(s.changed, j) // so that enter sets its new bounds
 }
 
-// enter sets the bounds of a node. It is false if a column has none left: cutting it once
-// more would go on without end.
-func (s *search) enter(n *node) bool {
+// enterNode sets the bounds of a node. It returns false if a column has no value left: the node
+// would otherwise be divided without end.
+func (s *search) enterNode(n *node) bool {
 	const rounding = 1e-9
 	s.visit++
 	before := s.changed
-	s.changed = s.spare[:0]
+	s.changed = s.unusedList[:0]
 
 	for at := n; at != nil; at = at.parent {
 		for _, c := range at.changes {
@@ -413,7 +419,7 @@ func (s *search) enter(n *node) bool {
 		}
 	}
 
-	s.spare = before
+	s.unusedList = before
 	empty := false
 
 	for _, j := range s.changed {
@@ -425,7 +431,7 @@ func (s *search) enter(n *node) bool {
 	return !empty
 }
 
-// restrict adds a change to those of the node that is entered.
+// restrict adds a change to the bounds of the node that is entered.
 func (s *search) restrict(c change) {
 	j := c.column
 

@@ -5,20 +5,21 @@ import (
 	"slices"
 )
 
-// simple makes a plan without a search: batteries and heat pump do nothing, the tank is on as late as it may be, and each
-// car takes what it comes to alone in its cheapest slots that the fuse has left. It is false where that is no plan.
-func (p *Problem) simple(to *Plan, net []float64) (totals, bool) {
+// simplePlan makes a plan without a search. Batteries and heat pump do nothing, the tank is on
+// as late as possible, and each car takes what it can reach alone, in its cheapest slots that
+// the fuse allows. It returns false if that is not a valid plan.
+func (p *Problem) simplePlan(to *Plan, net []float64) (totals, bool) {
 	*to = p.newPlan()
 	for t := range net {
 		net[t] = p.Load[t] - p.PV[t]
 	}
 
-	if p.Tank != nil && !p.Tank.late(to.Tank, p.Hours, p.GridImport*p.Hours, net) {
+	if p.Tank != nil && !p.Tank.heatLate(to.Tank, p.Hours, p.GridImport*p.Hours, net) {
 		return totals{}, false
 	}
 
 	for k := range p.Cars {
-		p.Cars[k].useBest(p, to.Car[k], net)
+		p.Cars[k].takeBest(p, to.Car[k], net)
 	}
 
 	total := p.evaluate(to, net)
@@ -26,24 +27,27 @@ func (p *Problem) simple(to *Plan, net []float64) (totals, bool) {
 	return total, total.worst <= shortfallTolerance
 }
 
-// levels is a span of stored energy.
+// levels is a range of stored energy.
 type levels struct{ low, high float64 }
 
-// late turns the element on only where the tank could not be kept within its bounds otherwise. It is false where no
-// schedule keeps it. What it draws is added to net, which is not to pass the fuse.
-func (k *Tank) late(on []bool, hours, fuse float64, net []float64) bool {
+// heatLate turns the element on only in slots without which the tank could not stay within its
+// bounds. It returns false if no such schedule exists. It adds what the element draws to net,
+// which must not exceed the fuse.
+func (k *Tank) heatLate(on []bool, hours, fuse float64, net []float64) bool {
 	n := len(on)
 	reachable := make([][]levels, n+1)
 	reachable[n] = []levels{{k.Min, k.Max}}
 	energy := k.Element * hours
 
+	// Backwards: from which levels can the tank stay within its bounds until the end?
 	for t := n - 1; t >= 0; t-- {
-		reachable[t] = k.before(reachable[t+1], t, 0, nil)
+		reachable[t] = k.levelsBefore(reachable[t+1], t, 0, nil)
 		if net[t]+energy <= fuse {
-			reachable[t] = k.before(reachable[t+1], t, energy, reachable[t])
+			reachable[t] = k.levelsBefore(reachable[t+1], t, energy, reachable[t])
 		}
 	}
 
+	// Forwards: heat only where the tank would otherwise leave these levels.
 	stored := k.Init
 	for t := range on {
 		stored = stored*(1-k.Loss) - k.Draw[t]
@@ -63,9 +67,9 @@ func (k *Tank) late(on []bool, hours, fuse float64, net []float64) bool {
 	return true
 }
 
-// before adds to spans of levels those from which an energy in a slot leads to one of the next spans. They are in order
-// and do not meet.
-func (k *Tank) before(
+// levelsBefore adds to with the ranges from which a given energy in a slot leads into one of
+// the next ranges. The result is sorted and has no overlaps.
+func (k *Tank) levelsBefore(
 	next []levels,
 	t int,
 	energy float64,
@@ -98,14 +102,15 @@ func (k *Tank) before(
 	return merged
 }
 
-// within reports whether one of the spans has a level.
+// within reports whether a level lies in one of the ranges.
 func within(spans []levels, stored float64) bool {
 	return slices.ContainsFunc(spans, func(l levels) bool {
 		return stored >= l.low && stored <= l.high
 	})
 }
 
-// choice is a number of slots of each class, with what they can take off-peak and in peak time.
+// choice is a number of slots of each class, with the energy that they can take off-peak and
+// in peak time.
 type choice struct {
 	slots     []int
 	off, peak span
@@ -114,8 +119,9 @@ type choice struct {
 // choicesMost is the most choices of a car's slots that are listed.
 const choicesMost = 1 << 18
 
-// tooMany reports whether there are more choices of slots than are written down. Their number is the product of all classes: a tariff
-// whose ranges begin and end at odd minutes has one for nearly each half-hour.
+// tooMany reports whether there are more choices of slots than are listed. Their number is the
+// product over all classes. With a tariff whose ranges begin and end at odd minutes, nearly
+// each half-hour is a class of its own.
 func tooMany(off, peak []class) bool {
 	count := 1
 	for _, c := range slices.Concat(off, peak) {
@@ -128,7 +134,7 @@ func tooMany(off, peak []class) bool {
 	return false
 }
 
-// choices are all numbers of slots of the classes, those of peak time last.
+// choices returns all numbers of slots of the classes, those of peak time last.
 func choices(off, peak []class) []choice {
 	all := []choice{{}}
 	for i, c := range slices.Concat(off, peak) {
@@ -145,7 +151,7 @@ func choices(off, peak []class) []choice {
 	return all
 }
 
-// addClass is the choice with n slots of one more class.
+// addClass returns the choice with n slots of one more class.
 func (c choice) addClass(n int, added class, peak bool) choice {
 	c.slots = append(slices.Clone(c.slots), n)
 	s := &c.off
@@ -159,11 +165,12 @@ func (c choice) addClass(n int, added class, peak bool) choice {
 	return c
 }
 
-// useBest has a car take what it comes to alone, as far as the fuse has it left. A car that may discharge takes all it can
-// until its target, and one with too many choices of slots nothing.
-func (c *Car) useBest(p *Problem, x, net []float64) {
+// takeBest plans a car for what it can reach alone, as far as the fuse allows. A car that may
+// discharge takes all it can until its target. A car with too many choices of slots takes
+// nothing.
+func (c *Car) takeBest(p *Problem, x, net []float64) {
 	if c.V2G != nil {
-		c.fill(p, x, net)
+		c.chargeToTarget(p, x, net)
 
 		return
 	}
@@ -194,11 +201,12 @@ func (c *Car) useBest(p *Problem, x, net []float64) {
 	}
 }
 
-// best is the best that a car comes to alone by some choices, and one of those that bring it there.
+// best returns the best that a car can reach alone by some choices, and one of the choices
+// that reach it.
 func (c *Car) best(all []choice) (reach, choice) {
 	best, found := reach{shortfall: c.Energy}, choice{}
 	for _, n := range all {
-		if candidate, ok := c.by(n); ok && candidate.isBetter(best) {
+		if candidate, ok := c.reachBy(n); ok && candidate.isBetter(best) {
 			best, found = candidate, n
 		}
 	}
@@ -206,16 +214,18 @@ func (c *Car) best(all []choice) (reach, choice) {
 	return best, found
 }
 
-// by is the best that a car comes to by a choice; false where that is more than it needs.
-func (c *Car) by(n choice) (reach, bool) {
+// reachBy returns the best that a car can reach by a choice. It returns false if the choice
+// takes more than the car needs.
+func (c *Car) reachBy(n choice) (reach, bool) {
 	most := min(c.Energy, n.off.most+n.peak.most)
 	candidate := reach{max(0, c.Energy-most), max(n.peak.least, most-n.off.most)}
 
 	return candidate, n.off.least+n.peak.least <= c.Energy+1e-9
 }
 
-// numbers are the least and the most slots of each class in which a car of one power can be on where it comes to the
-// best that it can alone, and any number where it may discharge. They are nil where there are too many choices.
+// numbers returns the least and the greatest number of slots in each class in which a car with
+// one power can be on, if it reaches the best that it can alone. For a car that may discharge,
+// any number is possible. It returns nil if there are too many choices.
 func (c *Car) numbers(off, peak []class) (least, most []int) {
 	if c.V2G != nil {
 		for _, kind := range off {
@@ -233,7 +243,7 @@ func (c *Car) numbers(off, peak []class) (least, most []int) {
 	best, _ := c.best(all)
 
 	for _, n := range all {
-		candidate, ok := c.by(n)
+		candidate, ok := c.reachBy(n)
 		if !ok || best.isBetter(candidate) {
 			continue
 		}
@@ -250,7 +260,8 @@ func (c *Car) numbers(off, peak []class) (least, most []int) {
 	return least, most
 }
 
-// start has the car take its least in the cheapest slots of a class, in as many as are wanted. It returns the energy.
+// start plans the car's least energy in the cheapest slots of a class, up to count of them. It
+// returns the energy.
 func (c *Car) start(
 	p *Problem,
 	x, net []float64,
@@ -278,9 +289,9 @@ func (c *Car) start(
 	return sum
 }
 
-// fill has a car that may discharge charge from the first slot on until it has its target. Where its least power gives
-// more than is missing, it takes that if it can store it.
-func (c *Car) fill(p *Problem, x, net []float64) {
+// chargeToTarget charges a car that may discharge from the first slot on until it has its
+// target. If its least power gives more than is missing, it takes that if it can store it.
+func (c *Car) chargeToTarget(p *Problem, x, net []float64) {
 	v := c.V2G
 	missing := v.Target - v.Arrival
 
@@ -308,15 +319,16 @@ func (c *Car) fill(p *Problem, x, net []float64) {
 	}
 }
 
-// dischargeFirst has a car that its least power keeps from its target give energy in one slot, so that it takes its least in
-// a later one and ends at the target. Of all pairs of slots in which it does nothing it takes the cheapest.
+// dischargeFirst plans a car whose last missing energy is less than it takes at its least
+// power. The car first discharges in one slot, so that it can take its least in a later one
+// and ends at the target. Of all pairs of slots in which it is idle, the cheapest is used.
 func (c *Car) dischargeFirst(p *Problem, x, net []float64, missing float64) {
 	dischargeSlot, chargeSlot := none, none
 	cheapest := 0.0
 
 	for a := range x {
 		for b := a + 1; b < len(x); b++ {
-			energy, ok := c.exchanged(p, x, net, missing, a, b)
+			energy, ok := c.exchangeEnergy(p, x, net, missing, a, b)
 			price := p.Import[b]*c.Min*c.Available[b] - p.Export[a]*energy
 
 			if ok && (dischargeSlot < 0 || price < cheapest) {
@@ -330,16 +342,16 @@ func (c *Car) dischargeFirst(p *Problem, x, net []float64, missing float64) {
 		return
 	}
 
-	x[dischargeSlot], _ = c.exchanged(p, x, net, missing, dischargeSlot, chargeSlot)
+	x[dischargeSlot], _ = c.exchangeEnergy(p, x, net, missing, dischargeSlot, chargeSlot)
 	x[dischargeSlot] = -x[dischargeSlot]
 	x[chargeSlot] = c.Min * c.Available[chargeSlot]
 	net[dischargeSlot] += x[dischargeSlot]
 	net[chargeSlot] += x[chargeSlot]
 }
 
-// exchanged is what a car gives in slot a if it takes its least in slot b and what is missing is stored then. It is false
-// where that passes a limit.
-func (c *Car) exchanged(
+// exchangeEnergy returns what a car discharges in slot a if it takes its least in slot b and
+// then stores exactly what was missing. It returns false if that breaks a limit.
+func (c *Car) exchangeEnergy(
 	p *Problem,
 	x, net []float64,
 	missing float64,

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestTank_Late compares, for random tanks of up to nine slots, the schedule of a simple plan with all schedules: it
-// is one that keeps the tank and the fuse, wherever there is one.
+// TestTank_Late compares, for random tanks of up to nine slots, the schedule of a simple plan
+// with all schedules. It must keep the tank's bounds and the fuse wherever a schedule exists
+// that does.
 func TestTank_Late(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	kept, refused := 0, 0
@@ -27,7 +28,7 @@ func TestTank_Late(t *testing.T) {
 		}
 
 		on, drawn := make([]bool, n), append([]float64(nil), net...)
-		got := k.late(on, 0.5, fuse, drawn)
+		got := k.heatLate(on, 0.5, fuse, drawn)
 		set := 0
 		for i, is := range on {
 			if is {
@@ -69,8 +70,8 @@ func keeps(k *Tank, set int, fuse float64, net []float64) bool {
 	return true
 }
 
-// TestCar_OddRanges plans a car whose off-peak ranges are of another length in each half-hour, as a tariff of 29 ranges has them, on two days:
-// there are 3^29 choices of its slots.
+// TestCar_OddRanges plans a car whose off-peak ranges have a different length in each
+// half-hour, as in a tariff of 29 ranges, on two days. There are 3^29 choices of its slots.
 func TestCar_OddRanges(t *testing.T) {
 	for _, least := range []float64{1.4, 7} {
 		c := Car{Max: 7, Min: least, Energy: 21}
@@ -99,7 +100,8 @@ func TestCar_OddRanges(t *testing.T) {
 	}
 }
 
-// TestSpans compares, for random classes of one car, the sums that its choices have with those of all choices.
+// TestSpans compares, for random classes of one car, the ranges that spans lists with those of
+// all choices.
 func TestSpans(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 8))
 	for range 300 {
@@ -122,7 +124,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestSolve_NoPlan has a home that draws more than its main fuse carries: no plan is said to meet anything, or to be the best.
+// TestSolve_NoPlan: a home draws more than its main fuse can carry. The result claims neither
+// that needs are met nor that a plan is optimal.
 func TestSolve_NoPlan(t *testing.T) {
 	p := &Problem{Hours: 0.5, Import: []float64{10}, Export: []float64{5}, Load: []float64{5}, PV: []float64{0}, GridImport: 2, GridExport: 2}
 	p.Batteries = []Battery{{Max: 1, Charge: 1, Discharge: 1, ChargeEff: 0.9, Efficient: 0.9}}
@@ -134,8 +137,8 @@ func TestSolve_NoPlan(t *testing.T) {
 	}
 }
 
-// TestSolve_Cut has two cars behind a fuse that carries neither's need beside the other's, and less work allowed than the cuts of the
-// root take: the plan has a bound all the same.
+// TestSolve_Cut plans two cars behind a fuse that cannot carry both, and allows less work than
+// the cuts of the root take. The plan has a bound nevertheless.
 func TestSolve_Cut(t *testing.T) {
 	const n = 12
 	p := &Problem{Hours: 0.5, GridImport: 4, GridExport: 4, PV: make([]float64, n), Cars: make([]Car, 2)}
@@ -158,7 +161,8 @@ func TestSolve_Cut(t *testing.T) {
 	}
 }
 
-// TestCar_OddHours plans a car with 60 slots of which no two are of one length: their sums are too many to be written down.
+// TestCar_OddHours plans a car with 60 slots that all have different lengths. There are too
+// many ranges to list.
 func TestCar_OddHours(t *testing.T) {
 	c := Car{Max: 7, Min: 1.4, Energy: 21}
 	for i := range 60 {

@@ -5,13 +5,13 @@ import "math"
 // on is the energy above which a device counts as on.
 const on = 1e-6
 
-// totals are what a plan comes to.
+// totals has the sums of a plan.
 type totals struct {
 	shortfall float64
 	peak      float64
 	cost      float64
 	gross     float64
-	// kWh or K by which a limit is missed most
+	// the most by which a limit is missed, in kWh or K
 	worst float64
 }
 
@@ -21,11 +21,11 @@ func (s *totals) add(cost float64) {
 	s.gross += math.Abs(cost)
 }
 
-// miss notes by how much a limit is missed.
+// miss records by how much a limit is missed.
 func (s *totals) miss(by float64) { s.worst = max(s.worst, by) }
 
-// evaluate works out what a plan comes to and by how much it misses a limit. net is scratch
-// for the slots.
+// evaluate computes the totals of a plan, and by how much it misses a limit. net is working
+// memory for the slots.
 func (p *Problem) evaluate(a *Plan, net []float64) totals {
 	var s totals
 
@@ -164,7 +164,7 @@ func (k *Tank) evaluate(s *totals, x []bool, hours float64, net []float64) {
 	s.cost -= k.Terminal * stored
 }
 
-// next is the temperature after a slot in which the pump takes q kWh.
+// next returns the temperature after a slot in which the pump takes q kWh.
 func (k *Heat) next(t int, hours, temperature, q float64) float64 {
 	flow := k.COP[t]*q/hours - (temperature-k.Outdoor[t])/k.Resistance + k.Gain[t]
 
@@ -225,7 +225,7 @@ func (p *Problem) evaluateRule(s *totals, a *Plan) {
 	}
 }
 
-// serves is what the building itself uses in a slot.
+// serves returns what the building itself uses in a slot.
 func (p *Problem) serves(a *Plan, t int) float64 {
 	use := p.Load[t]
 
@@ -240,7 +240,7 @@ func (p *Problem) serves(a *Plan, t int) float64 {
 	return use
 }
 
-// evaluateGrid prices a slot's net at the cheapest curtailment.
+// evaluateGrid adds the cost of a slot's net energy, with the cheapest curtailment.
 func (p *Problem) evaluateGrid(s *totals, t int, net float64) {
 	most := net
 
@@ -262,7 +262,7 @@ func (p *Problem) evaluateGrid(s *totals, t int, net float64) {
 	s.add(cost)
 }
 
-// price is what an energy through the meter costs.
+// price returns the cost of an energy through the meter.
 func (p *Problem) price(t int, grid float64) float64 {
 	if grid > 0 {
 		return grid * p.Import[t]

@@ -2,35 +2,35 @@ package site
 
 import "math"
 
-// mode is one of the things that a device may do in a slot: an energy from least to most,
-// at least 0, that goes to the site (gives) or comes from it.
+// mode is one of the states of a device in a slot. Its energy lies between least and most,
+// both at least 0, and goes to the site (gives) or comes from it.
 type mode struct {
 	least, most float64
 	discharges  bool
 	energy      int // coordinate of the energy above from, or none
 	from        float64
 	on          int  // coordinate that is 1 in this mode, or none
-	ruled       bool // counts in the rule that no battery discharges into a car
-	charges     bool // a car charges, so that the rule holds
+	ruled       bool // its energy counts in the rule that no battery discharges into a car
+	charges     bool // a car charges, so that the rule applies
 }
 
-// slotSet is all that a site can do in one slot: of each device one mode, and energies that
-// balance. Its points have the coordinates columns of the programme.
+// slotSet is the set of all that a site can do in one slot: one mode for each device, and
+// energies that balance. The coordinates of its points are columns of the programme.
 type slotSet struct {
 	columns []int
 	scale   []float64
 	devices [][]mode
-	balance float64 // what is given less what is taken
-	load    float64 // what batteries may serve while a car charges
+	balance float64 // the energy given less the energy taken
+	load    float64 // the load that batteries may serve while a car charges
 	rule    bool
 
 	choice       []int
 	items        []slotItem
-	combinations int // combinations of modes, for the work allowed
+	combinations int // the number of combinations of modes, which counts as work
 }
 
-// slotItem is an energy as a part of the balance, from least to most, with what a kWh more
-// costs.
+// slotItem is a part of the balance: an energy from least to most, with the cost of one kWh
+// more.
 type slotItem struct {
 	device      int
 	least, most float64
@@ -38,7 +38,7 @@ type slotItem struct {
 	ruled       bool
 }
 
-// slotSetOf writes down what can be done in slot t.
+// slotSetOf returns the set of what can be done in slot t.
 func (m *model) slotSetOf(t int) *slotSet {
 	p := m.p
 	s := &slotSet{
@@ -65,7 +65,7 @@ func (m *model) slotSetOf(t int) *slotSet {
 	return s
 }
 
-// addGridModes adds the meter's directions and what the roof can give less.
+// addGridModes adds import, export and curtailment.
 func (m *model) addGridModes(s *slotSet, t int) {
 	in, out := m.imported[t], m.exported[t]
 	s.add(
@@ -149,7 +149,7 @@ func (m *model) addCarModes(s *slotSet, c *storage, t int) {
 	s.add(modes...)
 }
 
-// modeOf is a draw in use.
+// modeOf returns the mode in which a draw is used.
 func modeOf(d draw, discharges bool) mode {
 	x := mode{
 		least:      d.least,
@@ -176,7 +176,7 @@ func (s *slotSet) place(m *model) {
 		}
 
 		s.columns = append(s.columns, column)
-		s.scale = append(s.scale, max(m.upper[column], apart))
+		s.scale = append(s.scale, max(m.upper[column], energyTolerance))
 
 		return len(s.columns) - 1
 	}
@@ -208,7 +208,7 @@ func (s *slotSet) least(weight, point []float64) float64 {
 	}
 }
 
-// advance continues to the next combination of modes.
+// advance selects the next combination of modes.
 func (s *slotSet) advance() bool {
 	for d, modes := range s.devices {
 		s.choice[d]++
@@ -222,11 +222,11 @@ func (s *slotSet) advance() bool {
 	return false
 }
 
-// fill finds the energies of the chosen modes that balance at the least weight: each item
-// from its least value up, cheapest first. The rule bounds the sum of some of them, which
-// leaves that order right.
+// fill finds the energies of the chosen modes that balance at the least weight. Each item is
+// filled from its least value up, the cheapest first. The rule bounds the sum of some items,
+// which does not change that order.
 func (s *slotSet) fill(weight []float64) float64 {
-	value, charges := s.enter(weight)
+	value, charges := s.listModes(weight)
 	missing, headroom := s.balance, math.Inf(1)
 
 	if s.rule && charges {
@@ -241,7 +241,7 @@ func (s *slotSet) fill(weight []float64) float64 {
 		}
 	}
 
-	if missing < -apart/100 || headroom < -apart/100 {
+	if missing < -energyTolerance/100 || headroom < -energyTolerance/100 {
 		return math.Inf(1)
 	}
 
@@ -259,16 +259,16 @@ func (s *slotSet) fill(weight []float64) float64 {
 		value += more * x.slope
 	}
 
-	if missing > apart/100 {
+	if missing > energyTolerance/100 {
 		return math.Inf(1)
 	}
 
 	return value
 }
 
-// enter lists the chosen modes by what a kWh more in the balance weighs. It returns what they
-// weigh at their least values, and whether a car charges.
-func (s *slotSet) enter(weight []float64) (value float64, charges bool) {
+// listModes lists the chosen modes, sorted by the weight of one kWh more in the balance. It
+// returns their weight at their least values, and whether a car charges.
+func (s *slotSet) listModes(weight []float64) (value float64, charges bool) {
 	s.items = s.items[:0]
 
 	for d, modes := range s.devices {
@@ -306,7 +306,7 @@ func (s *slotSet) enter(weight []float64) (value float64, charges bool) {
 	return value, charges
 }
 
-// insert keeps the items sorted.
+// insert adds an item in sorted order.
 func (s *slotSet) insert(x slotItem) {
 	s.items = append(s.items, x)
 
@@ -315,13 +315,13 @@ func (s *slotSet) insert(x slotItem) {
 	}
 }
 
-// point writes the coordinates of what fill found.
+// point returns the coordinates of what fill found.
 func (s *slotSet) point(to []float64) {
 	clear(to)
 
 	for _, item := range s.items {
 		x := &s.devices[item.device][s.choice[item.device]]
-		e := math.Abs(item.most) // where fill left it
+		e := math.Abs(item.most) // the value that fill gave it
 
 		if x.energy >= 0 {
 			to[x.energy] = e - x.from

@@ -1,23 +1,23 @@
 package site
 
-// Result is what a plan comes to.
+// Result has the totals of a plan, and its bound.
 type Result struct {
 	// pence; no plan of the same shortfall and peak energy costs less than Bound
 	Cost            float64
 	Bound           float64
 	Gross           float64 // the sum of the absolute items of the cost
 	Shortfall, Peak float64 // kWh
-	Limits          []Limit // why a need is not met
-	FuseValue       float64 // pence that one kW more of main fuse is worth
-	FuseEnergy      float64 // kWh of shortfall that it is worth
+	Limits          []Limit // which needs are not met, and why
+	FuseValue       float64 // the worth of one kW more of main fuse, in pence
+	FuseEnergy      float64 // the same, in kWh of shortfall
 	Met             bool    // every need is met
 	Optimal         bool    // plan and bound meet
-	None            bool    // no plan was found: what came back does nothing, and its cost and bound say nothing
+	None            bool    // no plan was found: the returned plan does nothing, and its cost and bound have no meaning
 	Nodes           int
 	Pivots          int
 }
 
-// Solver plans sites. It keeps its memory; its zero value is ready.
+// Solver plans sites. It reuses its memory. Its zero value is ready.
 type Solver struct {
 	model  model
 	slopes slopes
@@ -30,11 +30,12 @@ type Solver struct {
 // DefaultLimit bounds the work of one plan, in pivots of the simplex method.
 const DefaultLimit = 19_000
 
-// mostWork bounds the rows times the pivots: what a pivot takes grows with the rows.
+// mostWork bounds the number of rows times the pivots, because the time of a pivot grows with
+// the rows.
 const mostWork = 9_200_000
 
-// After this share of the limit, or rows times pivots, and so many pivots, a plan within softGap of its bound is good
-// enough.
+// When a plan within softGap of its bound is good enough: after this share of the limit, or of
+// rows times pivots, and at least so many pivots.
 const (
 	softShare  = 10
 	softWork   = 800_000
@@ -81,29 +82,35 @@ func (s *Solver) solve(p *Problem, to *Plan) Result {
 	return r
 }
 
-// best searches for the best plan. It returns the kWh of shortfall that one kW more of fuse is worth, and the pivots, too.
+// best searches for the best plan. It also returns what one kW more of fuse is worth, in kWh
+// of shortfall, and the pivots.
 func (s *Solver) best(p *Problem, l limits, limit int) (*search, float64, int) {
-	// What each car comes to alone is the least there can be. If there is a plan of it, the
-	// first two goals are reached.
+	// No car can do better than it does alone. If there is a plan in which each does as well,
+	// the first two goals are reached.
 	found := s.search(p, l, leastCost, limit, nil)
 	pivots := s.model.lp.Pivots
 	if found.hasPlan {
 		return found, 0, pivots
 	}
 
+	// The search found no plan: start again from a simple one, if that reaches the first two
+	// goals.
 	seed := p.seed()
 	if seed.reaches(&l) {
 		found = s.search(p, l, leastCost, limit, seed)
 		return found, 0, pivots + s.model.lp.Pivots
 	}
 
-	first, last := s.first(p, &l, limit, seed)
+	// The cars compete for the fuse: search for the first two goals, and then for the least
+	// cost.
+	first, last := s.firstGoals(p, &l, limit, seed)
 	found = s.search(p, l, leastCost, limit, last)
 
 	return found, first.fuse, pivots + s.model.lp.Pivots
 }
 
-// result is what the best plan of a search comes to. Without a plan neither Met nor Optimal is set, but None.
+// result returns the totals of a search's best plan. If there is none, None is set, and Met
+// and Optimal are not.
 func (s *search) result() Result {
 	r := resultOf(s.best, s.bound)
 	r.Met, r.Optimal = r.Met && s.hasPlan, r.Optimal && s.hasPlan
@@ -114,7 +121,7 @@ func (s *search) result() Result {
 	return r
 }
 
-// resultOf is what a plan comes to, whose cost has a lower bound.
+// resultOf returns the totals of a plan whose cost has a lower bound.
 func resultOf(figures totals, bound float64) Result {
 	return Result{
 		Cost:      figures.cost,
@@ -127,9 +134,9 @@ func resultOf(figures totals, bound float64) Result {
 	}
 }
 
-// first finds the least shortfall and then the least peak energy of all cars together. It
-// returns the search of the one, and the last one, whose plan has both.
-func (s *Solver) first(
+// firstGoals finds the least shortfall and then the least peak energy of all cars together. It
+// returns the search for the first, and the last search, whose plan has both.
+func (s *Solver) firstGoals(
 	p *Problem,
 	l *limits,
 	limit int,
@@ -160,10 +167,10 @@ func (s *Solver) first(
 	return short, last
 }
 
-// seed is a search that knows a simple plan; nil where there is none.
+// seed returns a search that has the simple plan; nil if there is no such plan.
 func (p *Problem) seed() *search {
 	s := &search{net: make([]float64, p.Slots())}
-	s.best, s.hasPlan = p.simple(&s.plan, s.net)
+	s.best, s.hasPlan = p.simplePlan(&s.plan, s.net)
 	if !s.hasPlan {
 		return nil
 	}
@@ -171,7 +178,8 @@ func (p *Problem) seed() *search {
 	return s
 }
 
-// reaches reports whether a search has a plan in which all cars together miss no more, and take no more in peak time, than alone.
+// reaches reports whether a search has a plan in which all cars together have no more
+// shortfall and no more peak energy than the sum of what each reaches alone.
 func (s *search) reaches(l *limits) bool {
 	if s == nil {
 		return false
@@ -185,7 +193,7 @@ func (s *search) reaches(l *limits) bool {
 	return s.best.shortfall <= least+1e-7 && s.best.peak <= l.peakSum+1e-7
 }
 
-// need is the most that a car may be short.
+// need returns the greatest possible shortfall of a car.
 func (c *Car) need() float64 {
 	if c.V2G != nil {
 		return c.V2G.Target
@@ -194,7 +202,7 @@ func (c *Car) need() float64 {
 	return c.Energy
 }
 
-// search minimises one goal. It begins with the plan of the search before, if there was one.
+// search minimises one goal. If a search is given, it starts with the plan of that one.
 func (s *Solver) search(
 	p *Problem,
 	l limits,
@@ -221,18 +229,18 @@ func (s *Solver) search(
 
 	found.plan, found.trial = p.newPlan(), p.newPlan()
 
-	// Where each car alone decides what falls short, a few dives tell whether there is a plan.
-	found.patience = max(1500, limit/12)
+	// If each car's own limits decide the shortfall, a few dives show whether there is a plan.
+	found.planlessLimit = max(1500, limit/12)
 
 	if l.together {
-		found.patience = 3 * limit
+		found.planlessLimit = 3 * limit
 	}
 
 	if before != nil && before.hasPlan {
 		found.plan, found.best = before.plan, before.best
 		found.hasPlan = true
 	} else if g == leastShortfall {
-		found.idle()
+		found.useIdlePlan()
 	}
 
 	if s.recording {
@@ -248,8 +256,8 @@ func (s *Solver) search(
 	return found
 }
 
-// idle takes the plan in which nothing is done, if it is one.
-func (s *search) idle() {
+// useIdlePlan uses the plan in which nothing is done, if it is valid.
+func (s *search) useIdlePlan() {
 	total := s.m.p.evaluate(&s.trial, s.net)
 
 	if total.worst <= shortfallTolerance {
@@ -258,8 +266,8 @@ func (s *search) idle() {
 	}
 }
 
-// renew empties a plan, in its old memory if it is of this site's size.
-func (p *Problem) renew(a *Plan) {
+// reset empties a plan. It reuses the plan's memory if that has this site's size.
+func (p *Problem) reset(a *Plan) {
 	n := p.Slots()
 
 	if len(a.Battery) > 0 || len(a.Car) != 1 || len(a.Car[0]) != n {
@@ -269,7 +277,7 @@ func (p *Problem) renew(a *Plan) {
 	a.Tank, a.Heat = nil, nil
 }
 
-// newPlan is a plan in which nothing is done.
+// newPlan returns a plan in which nothing is done.
 func (p *Problem) newPlan() Plan {
 	n := p.Slots()
 	var a Plan

@@ -2,8 +2,8 @@ package site
 
 import "testing"
 
-// TestSolve_None has a battery that is empty be ordered to give: there is no plan, which the result says. One that holds what is
-// ordered has one.
+// TestSolve_None plans an empty battery that is ordered to discharge. There is no plan, which
+// the result says. A battery with enough energy has one.
 func TestSolve_None(t *testing.T) {
 	for _, stored := range []float64{0, 1} {
 		p := Problem{
@@ -36,8 +36,10 @@ func TestSolve_None(t *testing.T) {
 	}
 }
 
-// TestSolve_StaysOn has a heat pump without a least power, whose start costs 2 p, at −10, 10 and 20 p. To heat in the first slot and the
-// last costs least, and just enough between them that the last is no second start: its cost is counted as it is planned.
+// TestSolve_StaysOn plans a heat pump without a least power, whose start costs 2 p, at −10, 10
+// and 20 p. It is cheapest to heat in the first slot and the last, and in the slot between
+// them just enough that the last is no second start. The cost is computed in the same way as
+// it is planned.
 func TestSolve_StaysOn(t *testing.T) {
 	same := func(v float64) []float64 { return []float64{v, v, v} }
 	p := Problem{

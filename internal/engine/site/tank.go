@@ -2,25 +2,26 @@ package site
 
 import "math"
 
-// Breach is the first slot after which a tank is out of its bounds whatever its element
-// does. Stored is the nearest to the bounds that it can come: below Min, above Max, or in
-// neither where it is too cold with the element off and too hot with it on (Coarse).
+// Breach is the first slot after which a tank is outside its bounds, whatever its element
+// does. Stored is the possible level that is nearest to the bounds: below Min, or above Max.
+// It is in neither range if the tank is too cold with the element off and too hot with it on
+// (Coarse).
 type Breach struct {
 	Slot   int
 	Stored float64 // kWh
 	Coarse bool
 }
 
-// Breach finds the first slot after which no schedule of the element has kept the tank
-// within its bounds, in slots of the given hours. A tank without one may still have no
-// plan: the main fuse is not looked at, and between two levels of one count all count as
-// reachable.
+// Breach finds the first slot after which no schedule of the element keeps the tank within its
+// bounds, in slots of the given hours. A tank without a breach may still have no plan: the
+// main fuse is not checked, and all levels between two possible levels of the same count are
+// taken to be possible.
 func (k *Tank) Breach(hours float64) (Breach, bool) {
 	n := len(k.Draw)
 	low, high := make([]float64, n+1), make([]float64, n+1)
 
 	for i := range low {
-		low[i], high[i] = 1, 0 // nothing
+		low[i], high[i] = 1, 0 // an empty range
 	}
 
 	low[0], high[0] = k.Init, k.Init
@@ -50,7 +51,7 @@ func (k *Tank) Breach(hours float64) (Breach, bool) {
 	return Breach{}, false
 }
 
-// clamp cuts a span of levels to the bounds. It reports whether anything is left of it.
+// clamp cuts a range of levels to the bounds. It reports whether anything is left of it.
 func (k *Tank) clamp(low, high *float64) bool {
 	const rounding = 1e-7
 	*low, *high = max(*low, k.Min-rounding), min(*high, k.Max+rounding)
@@ -64,8 +65,8 @@ func (k *Tank) clamp(low, high *float64) bool {
 	return false
 }
 
-// breach says of the levels after a slot, none of which is within the bounds, how far off
-// they are.
+// breach returns how far the levels after a slot are outside the bounds, if none is within
+// them.
 func (k *Tank) breach(t int, coldest, hottest float64) Breach {
 	if hottest < k.Min {
 		return Breach{Slot: t, Stored: hottest}

@@ -8,7 +8,7 @@ import (
 	"flexd/internal/lab/verify"
 )
 
-// batteryLine are the fields of battery-convex and battery-nonconvex.
+// batteryLine has the fields of battery-convex and battery-nonconvex.
 type batteryLine struct {
 	siteFields
 	storageFields
@@ -22,7 +22,7 @@ type batteryProblem struct {
 	result battery.Result
 }
 
-// maxOver is how many kWh a battery may be read to hold beyond its capacity.
+// maxOver is by how many kWh the reading of a battery's stored energy may exceed its capacity.
 const maxOver = 1000
 
 func decodeBattery(line []byte) (solver, error) {

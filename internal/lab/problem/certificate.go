@@ -8,9 +8,9 @@ import (
 	"flexd/internal/lab/slots"
 )
 
-// Certificate is what proves the lower bound of an answer, as it is written. One or two of
-// the fields are set; none for a pause, of which all that can be best are tried, and where
-// there is no choice.
+// Certificate is the proof of an answer's lower bound, as it is written. One or two of the
+// fields are set. None is set for a pause, for which all candidates for the best are tried,
+// and for a problem without a choice.
 type Certificate struct {
 	Threshold *float64  `json:"threshold_p_per_kwh,omitzero"`
 	Worth     []float64 `json:"worth_p_per_kwh,omitzero"` // after each slot
@@ -28,7 +28,7 @@ type Certificate struct {
 	Site *site.Proof `json:"site,omitzero"`
 }
 
-// potential is a function made of straight lines between [x, value] points.
+// potential is a piecewise linear function, as [x, value] points.
 type potential [][2]float64
 
 func pairs(ps []certificate.Potential) []potential {
@@ -52,7 +52,7 @@ func pairsOf(ps [][]certificate.Potential) [][]potential {
 	return out
 }
 
-// certify writes a proof.
+// certify returns a proof as it is written.
 func certify(p certificate.Proof) Certificate {
 	return Certificate{
 		Worth:  p.Worth,
@@ -63,7 +63,7 @@ func certify(p certificate.Proof) Certificate {
 	}
 }
 
-// thresholdOf is the certificate of a car that takes any power.
+// thresholdOf returns the certificate of a car that can take any power.
 func thresholdOf(f slots.Result) Certificate {
 	var c Certificate
 	if !math.IsNaN(f.Threshold) {

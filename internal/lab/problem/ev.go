@@ -9,7 +9,7 @@ import (
 	"flexd/internal/lab/verify"
 )
 
-// evLine are the fields of the ev families.
+// evLine has the fields of the ev families.
 type evLine struct {
 	Family      string            `json:"family"`
 	Price       []float64         `json:"price_p_per_kwh"`
@@ -69,7 +69,7 @@ func decodeEV(line []byte) (solver, error) {
 	return e, nil
 }
 
-// addLeast makes a problem one in which a slot that is on takes a least power.
+// addLeast adds the least power that a slot takes when it is on.
 func (l *evLine) addLeast(e *evProblem) {
 	e.Least = make([]float64, len(l.AvailHours))
 	for t, h := range l.AvailHours {
@@ -84,7 +84,7 @@ func (l *evLine) addLeast(e *evProblem) {
 	}
 }
 
-// checkPower says what is wrong with the most, and only where nothing is, with the least, which is not beyond it.
+// checkPower checks the greatest power, and then the least power, which must not be above it.
 func (l *evLine) checkPower() error {
 	if err := within("max_kw", l.MaxKW, 0, maxKW); err != nil {
 		return err

@@ -45,8 +45,8 @@ func distort(t *rapid.T, v any) any {
 	return v
 }
 
-// TestProblem_Extremes distorts the samples: what is still accepted must be planned, and
-// the plan must keep its laws.
+// TestProblem_Extremes distorts the samples. What is still accepted must be planned, and the
+// plan must keep its rules.
 func TestProblem_Extremes(t *testing.T) {
 	ps, lines := samples(t)
 	var w problem.Scratch
@@ -76,7 +76,7 @@ func TestProblem_Extremes(t *testing.T) {
 			t.Fatalf("%v\n%s", err, line)
 		}
 
-		// a car's proof lets a kWh missed cost 10,000 pounds, which is little where slots are made of millionths
+		// A missed kWh costs 10,000 pounds in a car's proof: little if slots are made of millionths.
 		if prove := rapid.IntRange(0, 3).Draw(t, "prove") == 0; prove && ps[i].Family != "ev-switch" && ps[i].Family != "ev-minpower" {
 			if _, err := p.Prove(&w); err != nil {
 				t.Fatalf("%v\n%s", err, line)

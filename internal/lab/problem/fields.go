@@ -2,7 +2,7 @@ package problem
 
 import "errors"
 
-// siteFields are what problems of a battery and of a home say of the site.
+// siteFields has the fields of the site, for problems of a battery and of a home.
 type siteFields struct {
 	SlotHours    float64   `json:"slot_hours"`
 	Import       []float64 `json:"import_p_per_kwh"`
@@ -14,8 +14,7 @@ type siteFields struct {
 	GridExportKW float64   `json:"grid_export_kw"`
 }
 
-// newSiteFields are those of a problem that says nothing: half-hours, and a connection that
-// limits nothing.
+// newSiteFields returns the defaults: half-hours, and a connection without limits.
 func newSiteFields() siteFields {
 	return siteFields{
 		SlotHours:    halfHour,
@@ -38,14 +37,14 @@ func (f *siteFields) check() error {
 	)
 }
 
-// storageFields are what they say of a battery.
+// storageFields has the fields of a battery at a site.
 type storageFields struct {
 	SoCMin float64 `json:"soc_min_kwh"`
 	SoCMax float64 `json:"soc_max_kwh"`
 	deviceFields
 }
 
-// deviceFields are what all batteries have, those of a fleet too.
+// deviceFields has the fields of every battery, including those of a fleet.
 type deviceFields struct {
 	SoCInit      float64 `json:"soc_init_kwh"`
 	ChargeKW     float64 `json:"charge_kw"`
@@ -56,11 +55,11 @@ type deviceFields struct {
 	Terminal     float64 `json:"terminal_p_per_kwh"`
 }
 
-// leastEff is the worst efficiency that is planned for, one way.
+// leastEff is the lowest efficiency of one direction that is accepted.
 const leastEff = 0.1
 
-// check checks them. The names of fields begin with a text, and the battery holds between two
-// energies at first.
+// check checks the fields. at comes before their names in a message. The battery must at first
+// store from leastInit to mostInit.
 func (f *storageFields) check(at string, leastInit, mostInit float64) error {
 	return errors.Join(
 		within(at+"soc_min_kwh", f.SoCMin, 0, maxKWh),

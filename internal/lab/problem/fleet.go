@@ -8,8 +8,8 @@ import (
 	"flexd/internal/lab/verify"
 )
 
-// fleetLine are the fields of the fleet family. A group may name its parent, a group
-// before it, within whose cap it lies too.
+// fleetLine has the fields of the fleet family. A group may name its parent, which must come
+// before it. It then lies within the parent's cap too.
 type fleetLine struct {
 	Slots     int       `json:"slots"`
 	SlotHours float64   `json:"slot_hours"`

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// homeLine are the fields of home.
+// homeLine has the fields of home.
 type homeLine struct {
 	siteFields
 
@@ -80,7 +80,7 @@ type homeProblem struct {
 	result site.Result
 }
 
-// The bounds of what a home has.
+// The greatest values that a home may have.
 const (
 	maxBatteries   = 4
 	maxCars        = 4
@@ -123,8 +123,8 @@ func decodeHome(line []byte) (solver, error) {
 	return h, nil
 }
 
-// checkLoad refuses a site at which the load is above the main fuse in some slot even
-// with all that batteries and cars may give, and says what fuse would be right.
+// checkLoad refuses a site whose load is above the main fuse in some slot even if batteries
+// and cars discharge as much as they can. It says which fuse would be right.
 func checkLoad(p *site.Problem) error {
 	const rounding = 1e-6
 
@@ -147,7 +147,7 @@ func checkLoad(p *site.Problem) error {
 	return nil
 }
 
-// mostDischarged is the most that batteries and cars can discharge in a slot, in kWh.
+// mostDischarged returns the most that batteries and cars can discharge in a slot, in kWh.
 func mostDischarged(p *site.Problem, t int) float64 {
 	var kWh float64
 	for _, b := range p.Batteries {
@@ -163,8 +163,8 @@ func mostDischarged(p *site.Problem, t int) float64 {
 	return kWh
 }
 
-// checkRoof refuses a site whose roof cannot be made to give less, and gives more in some slot than the home and all
-// devices can draw beside the export limit. It says what limit would be right.
+// checkRoof refuses a site whose roof cannot be curtailed and in some slot gives more than the
+// home, all devices and the export limit can take. It says which limit would be right.
 func checkRoof(p *site.Problem) error {
 	const rounding = 1e-6
 
@@ -191,7 +191,7 @@ func checkRoof(p *site.Problem) error {
 	return nil
 }
 
-// mostDrawn is the most that all devices can draw in a slot, in kWh.
+// mostDrawn returns the most that all devices can draw in a slot, in kWh.
 func mostDrawn(p *site.Problem, t int) float64 {
 	var kW, kWh float64
 	for _, b := range p.Batteries {
@@ -213,8 +213,9 @@ func mostDrawn(p *site.Problem, t int) float64 {
 	return kWh + kW*p.Hours
 }
 
-// checkWater refuses a tank that no schedule of its element keeps within its bounds, and
-// says after which slot it is out of them and what would be right. No tank is right.
+// checkWater refuses a tank that no schedule of its element keeps within its bounds. It says
+// after which slot the tank is outside of them, and what would be right. A site without a tank
+// is accepted.
 func checkWater(k *site.Tank, hours float64) error {
 	if k == nil {
 		return nil
@@ -260,7 +261,7 @@ func checkWater(k *site.Tank, hours float64) error {
 	}
 }
 
-// checkSite checks what does not belong to a device, and the number of devices.
+// checkSite checks the fields that do not belong to a device, and the number of devices.
 func (l *homeLine) checkSite() error {
 	return errors.Join(
 		l.siteFields.check(),
@@ -479,7 +480,7 @@ func (h *homeProblem) plan(w *Scratch) {
 	h.result = w.site.Solve(&h.Problem, &h.plans)
 }
 
-// ErrNoPlan is the fault of a home for which the search found no plan that keeps all limits.
+// ErrNoPlan is the error of a home for which the search found no plan that keeps all limits.
 var ErrNoPlan = errors.New("no plan that keeps all limits was found")
 
 func (h *homeProblem) check(*Scratch) error {
@@ -491,7 +492,7 @@ func (h *homeProblem) check(*Scratch) error {
 	return err
 }
 
-// homeAnswer is a plan of home, as it is written.
+// homeAnswer is a plan of home as it is written.
 type homeAnswer struct {
 	Battery [][]float64 `json:"battery_kwh,omitempty"`
 	Car     [][]float64 `json:"car_kwh,omitempty"`
@@ -536,7 +537,7 @@ func (h *homeProblem) answer() Answer {
 	return out
 }
 
-// homeLimit is why a car's need falls short, as it is written.
+// homeLimit is why a car's need is not met, as it is written.
 type homeLimit struct {
 	Car       int     `json:"car"`
 	Reason    string  `json:"limit"`

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// aloneDraw draws a car that discharges, by itself, with no least power and no start cost.
-// Every other one has prices below zero, or exports above the import price.
+// aloneDraw draws a home whose only device is a car that discharges, with no least power and
+// no start cost. Every other one has prices below zero, or an export price above the import
+// price.
 func aloneDraw(d *homeDraw, n int) homeLine {
 	reversed := d.chance(0.5)
 	for {
@@ -29,8 +30,9 @@ func aloneDraw(d *homeDraw, n int) homeLine {
 	}
 }
 
-// TestHome_CarAlone: a car that discharges, by itself, costs as much by its slopes as by the
-// search, which a second car that may take nothing calls for.
+// TestHome_CarAlone: a car that discharges and is the only device costs as much by the slope
+// method as by the search. A second car that may take nothing makes the planner use the
+// search.
 func TestHome_CarAlone(t *testing.T) {
 	d := newHomeDraw(t, 31)
 	var w Scratch

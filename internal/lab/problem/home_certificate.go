@@ -8,12 +8,12 @@ import (
 	"flexd/internal/lab/verify"
 )
 
-// certificateMargin is the part of a bound by which it is stated lower than it is proven, so that rounding on another
-// machine refuses nothing.
+// certificateMargin is how much lower a bound is stated than it is proven, as a fraction of
+// the bound, so that rounding on another machine does not make the check fail.
 const certificateMargin = 1e-10
 
-// prove plans the home again, with a record of the search, and makes the proof of the bounds. The plan is that of this
-// search, and its bound what the proof shows.
+// prove plans the home again, records the search, and makes the proof of the bounds. The
+// answer then has the plan of this search, and the bound that the proof shows.
 func (h *homeProblem) prove(w *Scratch) (Certificate, error) {
 	result, proof := w.site.SolveProven(&h.Problem, &h.plans)
 	h.result = result
@@ -35,14 +35,14 @@ func (h *homeProblem) prove(w *Scratch) (Certificate, error) {
 		}
 	}
 
-	h.keepNeeded(c, &proof)
+	h.dropUnneeded(c, &proof)
 
 	_, err := verify.SiteProof(&h.Problem, h.result, &proof)
 
 	return Certificate{Site: &proof}, errors.Join(errors.Join(short...), err)
 }
 
-// bestValue is what the plan comes to of a goal.
+// bestValue returns the plan's value of a goal.
 func (h *homeProblem) bestValue(goal string) float64 {
 	switch goal {
 	case site.GoalShortfall:
@@ -54,8 +54,8 @@ func (h *homeProblem) bestValue(goal string) float64 {
 	}
 }
 
-// keepNeeded drops the trees that prove no more than each car by itself.
-func (h *homeProblem) keepNeeded(c *verify.SiteChecker, proof *site.Proof) {
+// dropUnneeded drops the trees that prove no more than what each car can reach alone.
+func (h *homeProblem) dropUnneeded(c *verify.SiteChecker, proof *site.Proof) {
 	const rounding = 1e-6
 	shortfall, peak := c.Least()
 	needed := proof.Trees[:0]
@@ -72,27 +72,28 @@ func (h *homeProblem) keepNeeded(c *verify.SiteChecker, proof *site.Proof) {
 	proof.Trees = needed
 }
 
-// prover finds what a tree of a search proves, and leaves out what that does not need.
+// prover computes the bound that a tree of a search proves, and removes what the proof does
+// not need.
 type prover struct {
-	checker *verify.SiteChecker
-	tree    *site.Tree
-	goal    float64 // what the plan comes to: no leaf needs to prove more
-	failed  error
+	checker   *verify.SiteChecker
+	tree      *site.Tree
+	planValue float64 // the plan's value: no leaf needs to prove more
+	failed    error
 }
 
-// prove works out the bound of the tree, and shortens it.
+// prove computes the bound of the tree, and shortens it.
 func (m *prover) prove(reached float64) error {
-	m.goal = reached
+	m.planValue = reached
 	root := m.tree.Root
 	all := m.checker.All()
-	bound := min(reached, m.weigh(root, all, root.Dual))
+	bound := min(reached, m.boundOf(root, all, root.Dual))
 	m.tree.Bound = bound - certificateMargin*max(1, math.Abs(bound))
 	m.shorten(root, all, &site.Dual{})
 
 	return m.failed
 }
 
-// bound is what multipliers prove of a case.
+// bound returns the bound that multipliers prove for a case.
 func (m *prover) bound(branch *verify.SiteCase, dual *site.Dual) float64 {
 	bound, err := m.checker.Bound(m.tree.Goal, branch, dual)
 	if err != nil {
@@ -102,7 +103,7 @@ func (m *prover) bound(branch *verify.SiteCase, dual *site.Dual) float64 {
 	return bound
 }
 
-// half is one half of a case.
+// half returns one half of a case.
 func (m *prover) half(parent *verify.SiteCase, b *site.Branch, second bool) *verify.SiteCase {
 	half, err := m.checker.Half(parent, b, second)
 	if err != nil {
@@ -113,17 +114,18 @@ func (m *prover) half(parent *verify.SiteCase, b *site.Branch, second bool) *ver
 	return half
 }
 
-// weigh is the bound of a branch. A leaf without multipliers is given those of the branch above, or one that was found
-// empty as many times the ray as are enough.
-func (m *prover) weigh(b *site.Branch, branch *verify.SiteCase, above *site.Dual) float64 {
+// boundOf returns the bound of a branch. A leaf without multipliers uses those of the branch
+// above. A leaf that the search found to have no plan uses as large a multiple of its ray as
+// is enough.
+func (m *prover) boundOf(b *site.Branch, branch *verify.SiteCase, above *site.Dual) float64 {
 	if b.Dual == nil {
 		b.Dual = above
 	}
 
 	if len(b.Halves) == 2 {
-		first := m.weigh(b.Halves[0], m.half(branch, b, false), b.Dual)
+		first := m.boundOf(b.Halves[0], m.half(branch, b, false), b.Dual)
 
-		return min(first, m.weigh(b.Halves[1], m.half(branch, b, true), b.Dual))
+		return min(first, m.boundOf(b.Halves[1], m.half(branch, b, true), b.Dual))
 	}
 
 	best := m.bound(branch, b.Dual)
@@ -132,7 +134,7 @@ func (m *prover) weigh(b *site.Branch, branch *verify.SiteCase, above *site.Dual
 	}
 
 	own := b.Dual
-	for times := 1.0; times < 1e9 && best < m.goal; times *= 16 {
+	for times := 1.0; times < 1e9 && best < m.planValue; times *= 16 {
 		with := own.Plus(b.Ray, times)
 		if bound := m.bound(branch, with); bound > best {
 			best, b.Dual = bound, with
@@ -142,8 +144,9 @@ func (m *prover) weigh(b *site.Branch, branch *verify.SiteCase, above *site.Dual
 	return best
 }
 
-// shorten makes leaves of branches that multipliers prove as a whole, and leaves out multipliers where those above do.
-// It reports whether those above are needed.
+// shorten makes a leaf of every branch that its own multipliers prove as a whole. It removes
+// the multipliers of a branch if those of the branch above prove it. It reports whether those
+// above are needed.
 func (m *prover) shorten(b *site.Branch, branch *verify.SiteCase, above *site.Dual) bool {
 	if m.bound(branch, above) >= m.tree.Bound {
 		b.Halves, b.Dual = nil, nil

@@ -33,8 +33,8 @@ func certified(t testing.TB, line []byte, w *Scratch) (*Problem, []byte) {
 	return p, text
 }
 
-// TestHome_Certificate: every sample's bound is proven to 0.08 % of the turnover, not above the optimum, from the answer as it is
-// written.
+// TestHome_Certificate: the bound of every sample is proven to 0.08 % of the turnover, and is
+// not above the optimum. The proof is checked from the answer as it is written.
 func TestHome_Certificate(t *testing.T) {
 	var w Scratch
 	for _, line := range homes(t) {
@@ -59,7 +59,8 @@ func TestHome_Certificate(t *testing.T) {
 	}
 }
 
-// TestHome_CertificateRandom: homes of every sub-family have a proof of what planning says is their bound.
+// TestHome_CertificateRandom: for homes of every sub-family, the bound that planning states
+// has a proof.
 func TestHome_CertificateRandom(t *testing.T) {
 	var w Scratch
 	d := newHomeDraw(t, 41)
@@ -91,8 +92,8 @@ func TestHome_CertificateRandom(t *testing.T) {
 	t.Logf("%d kB of answers", bytes/1000)
 }
 
-// certifiedOracle: whatever multipliers and branches a proof has, no more is proven than what the oracle's plan comes to. It
-// reports whether as much is.
+// certifiedOracle checks that no proof, whatever its multipliers and branches, proves more
+// than the value of the oracle's plan. It reports whether the proof reaches that value.
 func (d *homeDraw) certifiedOracle(t *testing.T, line []byte, w *Scratch, shortfall, peak, cost float64) bool {
 	t.Helper()
 	p, answer := certified(t, line, w)
@@ -120,7 +121,7 @@ func (d *homeDraw) certifiedOracle(t *testing.T, line []byte, w *Scratch, shortf
 	return is.LowerBound > cost-near
 }
 
-// branch draws a tree: the multipliers of a branch with some of them changed, and branches of any kind.
+// branch draws a random tree: with changed multipliers, and with branches of any kind.
 func (d *homeDraw) branch(from *site.Branch, h *homeProblem, depth int) *site.Branch {
 	splits := []site.Split{site.SplitDraw, site.SplitGive, site.SplitWay, site.SplitRule, site.SplitReserve, site.SplitCount, site.SplitClass}
 	b := &site.Branch{}
@@ -159,7 +160,8 @@ func branches(b *site.Branch, do func(*site.Branch)) {
 	}
 }
 
-// TestHome_CertificateFaults: an answer in which one thing is wrong is refused, and the check says what.
+// TestHome_CertificateFaults: an answer with one fault is refused, and the check says what is
+// wrong.
 func TestHome_CertificateFaults(t *testing.T) {
 	var w Scratch
 	found := map[string]int{}
@@ -248,7 +250,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 	}
 }
 
-// TestHome_CertificateFuse: a plan that passes the main fuse by 1 Wh is refused.
+// TestHome_CertificateFuse: a plan that exceeds the main fuse by 1 Wh is refused.
 func TestHome_CertificateFuse(t *testing.T) {
 	var w Scratch
 	for _, line := range homes(t) {
@@ -284,8 +286,8 @@ func TestHome_CertificateFuse(t *testing.T) {
 	}
 }
 
-// TestHome_OnePower: two cars of one power, of which one is full only if it gives something first, miss nothing, and that is
-// proven.
+// TestHome_OnePower: two cars with one power each have no shortfall, and that is proven. One
+// of them is full only if it discharges something first.
 func TestHome_OnePower(t *testing.T) {
 	l := homeLine{siteFields: newSiteFields(), Cars: []homeCar{
 		{MaxKW: 3.6, MinKW: 3.6, StartCost: 1, V2G: &homeV2G{SoCArrival: 12, SoCMax: 46.8, Reserve: 23.4, Target: 29.4, DischargeKW: 5, EffCharge: 0.95, EffDischarge: 0.93, Wear: 5}},

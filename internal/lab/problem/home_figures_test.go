@@ -20,7 +20,8 @@ var (
 	figureOne   = flag.Int("figure", -1, "the one home that TestHome_Figures plans")
 )
 
-// processorTime is what this thread has used of a core: it does not grow while others run.
+// processorTime returns the processor time of this thread: it does not grow while other
+// threads run.
 func processorTime() time.Duration {
 	const thread = 3 // CLOCK_THREAD_CPUTIME_ID
 	var at syscall.Timespec
@@ -47,8 +48,8 @@ func (f *homeFigures) add(millis, gap float64, h *homeProblem) {
 
 func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
 
-// TestHome_Figures draws homes of 48 and 96 half-hours and logs what docs/engine-home.md says
-// of them. It judges nothing but the check of each plan.
+// TestHome_Figures draws homes of 48 and 96 half-hours, and logs the figures of
+// docs/engine-home.md. It only fails if the check of a plan does.
 func TestHome_Figures(t *testing.T) {
 	if *figureHomes == 0 {
 		t.Skip("-figures N draws N homes")
@@ -115,8 +116,8 @@ func TestHome_Figures(t *testing.T) {
 	}
 }
 
-// writePrograms writes a home as three programmes, each with the best of those before, and the
-// figures of its plan.
+// writePrograms writes a home as three programmes, each with the best values of those before
+// it, and the figures of its plan.
 func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProblem, millis float64) {
 	t.Helper()
 	o, g := newOracle(l)
@@ -139,7 +140,8 @@ func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProble
 	}
 }
 
-// carAloneFigures logs what the plan of a car that discharges takes, by itself, over 96 half-hours.
+// carAloneFigures logs the time of a plan over 96 half-hours for a home whose only device is a
+// car that discharges.
 func carAloneFigures(t *testing.T) {
 	d := newHomeDraw(t, 31)
 	var w Scratch

@@ -84,8 +84,8 @@ func (o *oracle) least(cost map[int]float64, fixed map[int]float64, best float64
 	return best
 }
 
-// relaxed solves the linear relaxation by the two-phase tableau with Bland's rule. Upper bounds are rows; variables that are
-// fixed, or can only be 0, have no column.
+// relaxed solves the linear relaxation by the two-phase tableau with Bland's rule. Upper
+// bounds are rows. Variables that are fixed, or can only be 0, have no column.
 func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float64, value float64) {
 	x = make([]float64, len(o.upper))
 	column := make([]int, len(o.upper))
@@ -153,7 +153,8 @@ func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float
 	return x, value
 }
 
-// tableau writes rows down: variables, slacks, artificial variables from the column returned on, and the right side.
+// tableau returns the rows: variables, slacks, the artificial variables, which begin at the
+// returned column, and the right side.
 func (o *oracle) tableau(rows []oracleRow, column []int, n int) (tab [][]float64, basis []int, artificial int) {
 	m, slacks, needed := len(rows), 0, 0
 	for _, r := range rows {
@@ -247,7 +248,7 @@ func tableau(tab [][]float64, basis []int, cost []float64, columns int) float64 
 	}
 }
 
-// turn makes a column one of the basis, in the first columns and the right side.
+// turn brings a column into the basis.
 func turn(tab [][]float64, out, in, columns int) {
 	row := tab[out]
 	last := len(row) - 1
@@ -268,7 +269,7 @@ func turn(tab [][]float64, out, in, columns int) {
 	}
 }
 
-// oracleHome is what a small home comes to at best.
+// oracleHome has the best values of a small home.
 func oracleHome(l *homeLine) (shortfall, peak, cost float64) {
 	o, g := newOracle(l)
 	shortfall = o.least(g.shorts, map[int]float64{}, math.Inf(1))
@@ -278,13 +279,13 @@ func oracleHome(l *homeLine) (shortfall, peak, cost float64) {
 	return shortfall, peak, o.least(g.price, map[int]float64{}, math.Inf(1)) + g.constant
 }
 
-// oracleGoals are what is made least, one after the other.
+// oracleGoals has the goals, which are minimised in order.
 type oracleGoals struct {
 	shorts, peaks, price map[int]float64
 	constant             float64 // of the price
 }
 
-// newOracle writes a home down.
+// newOracle states a home as the oracle's programme.
 func newOracle(l *homeLine) (*oracle, oracleGoals) {
 	o := &oracle{names: map[string]int{}}
 	n, h := len(l.Load), l.SlotHours

@@ -10,7 +10,8 @@ import (
 	"flexd/internal/engine/site"
 )
 
-// cutShort plans a home by so little work that the search is rarely done. It is false where no plan was found.
+// cutShort plans a home with so little work that the search is rarely completed. It returns
+// false if no plan was found.
 func cutShort(t *testing.T, l *homeLine, name string) (*homeProblem, bool) {
 	t.Helper()
 	p, err := Decode(l.line(t, name))
@@ -28,8 +29,9 @@ func cutShort(t *testing.T, l *homeLine, name string) (*homeProblem, bool) {
 	return h, true
 }
 
-// TestHome_Polished: where a battery is all that a home has, a search that is cut short comes to the battery's exact plan;
-// where there are cars that it may not serve, the plan keeps that and every other limit.
+// TestHome_Polished: if a battery is the only device, even a search that is cut short finds
+// the battery's exact plan. If there are cars that the battery may not serve, the plan keeps
+// that rule and every other limit.
 func TestHome_Polished(t *testing.T) {
 	d := newHomeDraw(t, 5)
 	cut := 0
@@ -59,7 +61,7 @@ func TestHome_Polished(t *testing.T) {
 	}
 }
 
-// storageOf is a site whose only device is a battery.
+// storageOf returns a site whose only device is a battery.
 func storageOf(p *site.Problem) *battery.Storage {
 	b := &p.Batteries[0]
 	return &battery.Storage{

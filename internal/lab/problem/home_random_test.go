@@ -12,7 +12,7 @@ import (
 // homeFamilies are the sub-families of home that are drawn at random.
 var homeFamilies = []string{"bat-ev", "fuse", "v2g", "short", "negative", "tank", "heat", "all"}
 
-// homeDraw draws homes like the samples: their series, mixed anew, and devices from the
+// homeDraw draws homes like the samples. It mixes their series, and draws devices from the
 // ranges of theirs.
 type homeDraw struct {
 	random.Source
@@ -41,7 +41,7 @@ func (d *homeDraw) of(values ...float64) float64 { return values[d.index(len(val
 
 func (d *homeDraw) index(n int) int { return min(int(d.Between(0, 1)*float64(n)), n-1) }
 
-// stretch is n values of a series, from a slot on, over and over.
+// stretch returns n values of a series, from a slot on; the series repeats.
 func stretch(v []float64, from, n int, factor float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -76,7 +76,7 @@ func (d *homeDraw) home(family string, n int) homeLine {
 	return l
 }
 
-// tariff replaces the prices of some.
+// tariff replaces the prices of some homes.
 func (d *homeDraw) tariff(l *homeLine, family string) {
 	style := d.index(4)
 	if family == "negative" {

@@ -9,8 +9,8 @@ import (
 
 var smallHomes = flag.Int("homes", 48, "how many small homes TestHome_Oracle draws")
 
-// TestHome_Oracle: on small homes of every sub-family no plan is worse than the oracle's,
-// and no bound above it, neither the plan's own nor any that a certificate proves.
+// TestHome_Oracle: for small homes of every sub-family, no plan is worse than the oracle's,
+// and no bound is above it. The bounds are the plan's own and those that a certificate proves.
 func TestHome_Oracle(t *testing.T) {
 	d, trees := newHomeDraw(t, 11), newHomeDraw(t, 43)
 	var w Scratch
@@ -57,7 +57,7 @@ func TestHome_Oracle(t *testing.T) {
 	}
 }
 
-// TestHome_OracleFault: the comparison finds a plan that is dearer by a little.
+// TestHome_OracleFault: the comparison detects a plan that costs a little more.
 func TestHome_OracleFault(t *testing.T) {
 	d := newHomeDraw(t, 12)
 	l := d.home("bat-ev", 4)

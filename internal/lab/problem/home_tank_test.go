@@ -9,7 +9,7 @@ import (
 )
 
 // tankOracle tries every schedule of a tank at a site without other devices. It returns the
-// least cost in pence, infinite where no schedule keeps the bounds.
+// least cost in pence, infinite if no schedule keeps the bounds.
 func tankOracle(l *homeLine) float64 {
 	least := math.Inf(1)
 	for schedule := range 1 << len(l.Tank.Draw) {
@@ -50,8 +50,8 @@ func tankCost(l *homeLine, schedule int) float64 {
 	return cost - k.Terminal*stored
 }
 
-// smallTank draws a site with a tank alone, of few slots, an ample fuse and sometimes more
-// draw than the element can give.
+// smallTank draws a site whose only device is a tank, with few slots and a large fuse.
+// Sometimes more water is drawn than the element can heat.
 func smallTank(d *homeDraw) homeLine {
 	l := d.home("tank", 4+d.index(6))
 	l.Batteries, l.Cars = nil, nil
@@ -72,8 +72,9 @@ func smallTank(d *homeDraw) homeLine {
 	return l
 }
 
-// TestTank_Oracle: a tank by itself costs what the best of all its schedules costs. One that
-// no schedule keeps within its bounds is refused with the slot, and no other is.
+// TestTank_Oracle: the plan of a tank without other devices costs what the best of all its
+// schedules costs. Exactly those tanks are refused, with the slot, that no schedule keeps
+// within its bounds.
 func TestTank_Oracle(t *testing.T) {
 	d := newHomeDraw(t, 14)
 	var w Scratch
@@ -125,7 +126,7 @@ func TestTank_Oracle(t *testing.T) {
 	}
 }
 
-// TestTank_OracleFault: the comparison finds a tank that is dearer by a penny a start.
+// TestTank_OracleFault: the comparison detects a plan that costs a penny more for each start.
 func TestTank_OracleFault(t *testing.T) {
 	d := newHomeDraw(t, 16)
 	l := d.home("tank", 4)
@@ -140,7 +141,7 @@ func TestTank_OracleFault(t *testing.T) {
 	}
 }
 
-// TestTank_Breach: what is said of a tank that cannot keep its bounds.
+// TestTank_Breach: the message about a tank that cannot keep its bounds.
 func TestTank_Breach(t *testing.T) {
 	for name, is := range map[string]struct {
 		least, most, first float64
@@ -168,8 +169,8 @@ func TestTank_Breach(t *testing.T) {
 	}
 }
 
-// TestHome_LoadAboveFuse: a load that nothing at the site can serve beside the fuse is
-// refused with the slot and the fuse that would be right, at which there is a plan.
+// TestHome_LoadAboveFuse: a load that the fuse and the devices cannot serve is refused. The
+// message names the slot and the fuse that would be right, and with that fuse there is a plan.
 func TestHome_LoadAboveFuse(t *testing.T) {
 	l := newHomeDraw(t, 17).home("tank", 3)
 	l.Batteries, l.Cars, l.Tank = nil, nil, nil
@@ -190,8 +191,9 @@ func TestHome_LoadAboveFuse(t *testing.T) {
 	planHome(t, l.line(t, "load"), &w)
 }
 
-// TestHome_RoofAboveExport: a roof that gives more than the home can draw or export is refused with the slot and the export limit that
-// would be right, at which there is a plan, as there is where the roof can be made to give less.
+// TestHome_RoofAboveExport: a roof that gives more than the home can draw or export is
+// refused. The message names the slot and the export limit that would be right. With that
+// limit there is a plan, and so there is if the roof can be curtailed.
 func TestHome_RoofAboveExport(t *testing.T) {
 	l := newHomeDraw(t, 18).home("tank", 3)
 	l.Batteries, l.Cars, l.Tank = nil, nil, nil
@@ -214,7 +216,8 @@ func TestHome_RoofAboveExport(t *testing.T) {
 	planHome(t, l.line(t, "roof"), &w)
 }
 
-// TestHome_NoPlan: a roof that a battery takes in for one slot and not for three leaves no plan. That is said, and not that the plan is wrong.
+// TestHome_NoPlan: a battery can take what the roof gives for one slot, but not for three, so
+// there is no plan. The answer says that, and not that the plan is wrong.
 func TestHome_NoPlan(t *testing.T) {
 	l := newHomeDraw(t, 19).home("bat-ev", 3)
 	l.Batteries, l.Cars = l.Batteries[:1], nil

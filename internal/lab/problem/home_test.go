@@ -53,8 +53,8 @@ func planHome(t testing.TB, line []byte, w *Scratch) *homeProblem {
 	return p.solver.(*homeProblem)
 }
 
-// TestHome_Samples: every plan keeps its limits, has the least shortfall and peak energy,
-// and is optimal or within the gap that its bound proves.
+// TestHome_Samples: every plan keeps its limits, has the least shortfall and peak energy, and
+// is optimal or within the gap that its bound proves.
 func TestHome_Samples(t *testing.T) {
 	var w Scratch
 	for _, line := range homes(t) {
@@ -92,7 +92,7 @@ func TestHome_Samples(t *testing.T) {
 	}
 }
 
-// TestHome_PlantedFaults: the checker refuses a plan in which one thing is wrong.
+// TestHome_PlantedFaults: the checker refuses a plan with one fault.
 func TestHome_PlantedFaults(t *testing.T) {
 	var w Scratch
 	for _, line := range homes(t) {
@@ -116,7 +116,7 @@ func TestHome_PlantedFaults(t *testing.T) {
 				return h.Tank != nil
 			},
 		} {
-			h := planned.copied()
+			h := planned.copyProblem()
 			if !spoil(h) {
 				continue
 			}
@@ -133,8 +133,8 @@ func add(x []float64, by float64) bool {
 	return math.Abs(by) > 0
 }
 
-// copied is the problem with a plan of its own.
-func (h *homeProblem) copied() *homeProblem {
+// copyProblem returns the problem with its own copy of the plan.
+func (h *homeProblem) copyProblem() *homeProblem {
 	to := *h
 	to.plans.Battery, to.plans.Car = nil, nil
 	for _, x := range h.plans.Battery {
@@ -147,8 +147,9 @@ func (h *homeProblem) copied() *homeProblem {
 	return &to
 }
 
-// TestHome_OneSpeed has a home whose car knows one power and cannot take all that it needs. The relaxation divides what
-// it can take in ways that no plan has: without the car's counts a search found no plan at all.
+// TestHome_OneSpeed plans a home whose car has one power and cannot take all that it needs.
+// The relaxation divides what the car can take in ways that no plan has. Without the car's
+// counts a search found no plan at all.
 func TestHome_OneSpeed(t *testing.T) {
 	d := newHomeDraw(t, 21)
 	var line []byte

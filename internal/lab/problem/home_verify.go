@@ -9,8 +9,8 @@ import (
 	"flexd/internal/lab/verify"
 )
 
-// Verdict is what a check of an answer with its certificate has found: that the plan keeps every rule, what it costs,
-// and what no plan comes below.
+// Verdict is the result of checking an answer with its certificate: the plan keeps every rule,
+// and has this cost and this lower bound.
 type Verdict struct {
 	ID         string  `json:"id"`
 	Holds      bool    `json:"holds"`
@@ -43,7 +43,8 @@ type statedHome struct {
 	} `json:"certificate"`
 }
 
-// Verify holds an answer, as Append wrote it, against the problem and the answer's certificate. Nothing is planned.
+// Verify checks an answer, as Append wrote it, against the problem and the answer's
+// certificate. It does not plan.
 func (p *Problem) Verify(answer []byte) (Verdict, error) {
 	h, ok := p.solver.(*homeProblem)
 	if !ok {
@@ -94,7 +95,7 @@ func (p *Problem) Verify(answer []byte) (Verdict, error) {
 	}, nil
 }
 
-// result is what an answer says that its plan comes to.
+// result returns the totals that an answer states for its plan.
 func (a *statedHome) result(id string) (site.Result, error) {
 	var r site.Result
 	if a.ID != id {
@@ -130,7 +131,7 @@ func (a *statedHome) result(id string) (site.Result, error) {
 	return r, nil
 }
 
-// plan is the plan of an answer. It has all devices of the site, in all slots.
+// plan returns the plan of an answer, with all devices of the site in all slots.
 func (a *statedHome) plan(p *site.Problem) (site.Plan, error) {
 	n := p.Slots()
 	plan := site.Plan{Battery: a.Answer.Battery, Car: a.Answer.Car, Heat: a.Answer.Heat}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain runs every property 2,000 times, 300 under the race detector,
-// unless -rapid.checks says otherwise.
+// TestMain runs every property 2,000 times, or 300 times under the race detector, unless
+// -rapid.checks sets another number.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/lab/verify"
 )
 
-// modesLine are the fields of battery-modes.
+// modesLine has the fields of battery-modes.
 type modesLine struct {
 	Import        []float64 `json:"import_p_per_kwh"`
 	Export        []float64 `json:"export_p_per_kwh"`
@@ -78,8 +78,8 @@ func decodeModes(line []byte) (solver, error) {
 	}, nil
 }
 
-// wholes checks a series of whole watt-hours.
-func wholes(name string, v []int, n int) error {
+// checkWholeNumbers checks a series of whole watt-hours.
+func checkWholeNumbers(name string, v []int, n int) error {
 	x := make([]float64, len(v))
 	for i := range v {
 		x[i] = float64(v[i])
@@ -94,8 +94,8 @@ func (l *modesLine) check() error {
 		slotCount("import_p_per_kwh", slots),
 		series("import_p_per_kwh", l.Import, slots, -maxPrice, maxPrice),
 		series("export_p_per_kwh", l.Export, slots, -maxPrice, maxPrice),
-		wholes("load_wh", l.Load, slots),
-		wholes("pv_wh", l.PV, slots),
+		checkWholeNumbers("load_wh", l.Load, slots),
+		checkWholeNumbers("pv_wh", l.PV, slots),
 
 		within("soc_min_wh", float64(l.SoCMin), 0, maxWh),
 		within("soc_max_wh", float64(l.SoCMax), float64(l.SoCMin), maxWh),

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// pauseLine are the fields of the pause family.
+// pauseLine has the fields of the pause family.
 type pauseLine struct {
 	Price        []float64  `json:"price_p_per_kwh"`
 	SlotMinutes  int64      `json:"slot_minutes"`
@@ -21,8 +21,8 @@ type pauseLine struct {
 	MakeUp       string     `json:"make_up"`
 }
 
-// makeUps are the rules for making up.
-var makeUps = map[string]pause.MakeUp{
+// makeUpRules has the rules for making up the paused energy.
+var makeUpRules = map[string]pause.MakeUp{
 	"none":     pause.MakeUpNone,
 	"earliest": pause.MakeUpEarliest,
 	"append":   pause.MakeUpAppend,
@@ -45,7 +45,7 @@ func decodePause(line []byte) (solver, error) {
 
 	n := len(l.Price)
 	end := int64(n) * l.SlotMinutes
-	makeUp, ok := makeUps[l.MakeUp]
+	makeUp, ok := makeUpRules[l.MakeUp]
 	if !ok {
 		return nil, flex.Fail(
 			flex.Invalid,
@@ -90,7 +90,7 @@ func decodePause(line []byte) (solver, error) {
 	return p, nil
 }
 
-// addBlocks adds the blocks of charging, in minutes up to an end.
+// addBlocks adds the charging blocks, in minutes, up to an end.
 func (l *pauseLine) addBlocks(p *pauseProblem, end int64) error {
 	last := int64(0)
 	for i, b := range l.Blocks {
@@ -106,7 +106,7 @@ func (l *pauseLine) addBlocks(p *pauseProblem, end int64) error {
 
 		last = b[1]
 		if i > 0 && p.Blocks[len(p.Blocks)-1].To == b[0] {
-			p.Blocks[len(p.Blocks)-1].To = b[1] // charging continues: one block
+			p.Blocks[len(p.Blocks)-1].To = b[1] // charging continues, so it stays one block
 			continue
 		}
 
@@ -170,7 +170,7 @@ func (p *pauseProblem) check(*Scratch) error {
 	return check.Pause(q, made)
 }
 
-// minute is an instant on the problem's own time line.
+// minute returns an instant on the problem's own time line.
 func minute(m int64) time.Time { return time.Unix(60*m, 0).UTC() }
 
 func (p *pauseProblem) answer() Answer {

@@ -22,62 +22,62 @@ import (
 // MaxLine is the longest line that is read, enough for a fleet of 300,000 cars.
 const MaxLine = 64 << 20
 
-// Problem is one decoded line, to be planned as often as wanted.
+// Problem is one decoded line. It can be planned any number of times.
 type Problem struct {
 	ID     string
 	Family string
 	solver
 }
 
-// Scratch is the working memory of the planners, for one goroutine at a time. Its zero
-// value is ready.
+// Scratch is the working memory of the planners. Only one goroutine may use it at a time. Its
+// zero value is ready.
 type Scratch struct {
 	slots   slots.Solver
 	battery battery.Solver
 	site    site.Solver
 }
 
-// solver is what every family knows to do.
+// solver is implemented by every family.
 type solver interface {
 	plan(w *Scratch)
-	// of the last plan, by somebody else than the planner
+	// checks the last plan, with other code than the planner's
 	check(w *Scratch) error
-	prove(w *Scratch) (Certificate, error) // of its bound, made and checked
+	prove(w *Scratch) (Certificate, error) // makes and checks the proof of the last plan's bound
 	slots() int
 	answer() Answer
 }
 
-// Answer is one line out.
+// Answer is one line of the output.
 type Answer struct {
 	ID         string  `json:"id"`
 	Answer     any     `json:"answer"`
 	Cost       float64 `json:"cost_p"`
 	LowerBound float64 `json:"lower_bound_p"`
-	Feasible   bool    `json:"feasible"` // false: met as far as it goes
+	Feasible   bool    `json:"feasible"` // false if the need is met only in part
 	Micros     float64 `json:"micros"`   // for one plan
 
 	Shortfall *float64 `json:"shortfall_kwh,omitzero"` // of a home's cars
 	Peak      *float64 `json:"peak_kwh,omitzero"`
-	// what made a need fall short
+	// why a need is not met
 	Limits []homeLimit `json:"limits,omitzero"`
-	// what one kW more of main fuse is worth
+	// the worth of one kW more of main fuse
 	FuseValue  *float64 `json:"fuse_value_p_per_kw,omitzero"`
 	FuseEnergy *float64 `json:"fuse_value_kwh_per_kw,omitzero"`
 
-	// that nothing costs less than LowerBound
+	// proves that no plan costs less than LowerBound
 	Certificate Certificate `json:"certificate,omitzero"`
-	// what the checker says of the certificate, if it proves less
+	// the checker's message about the certificate, if it proves less
 	Unproven string `json:"unproven,omitzero"`
 }
 
-// Refusal is the line out for a line in that could not be planned.
+// Refusal is the output for a line that could not be planned.
 type Refusal struct {
 	ID    string `json:"id,omitempty"`
 	Error string `json:"error"`
 }
 
-// family is how a family's fields are decoded, and those of them that it cannot do
-// without and nothing else finds missing.
+// family has the decoder of a family's fields, and the names of those that are required and
+// that no other check finds missing.
 type family struct {
 	decode func(line []byte) (solver, error)
 	needs  []string
@@ -168,7 +168,7 @@ func Decode(line []byte) (*Problem, error) {
 	}, nil
 }
 
-// missing are the names that an object has not, or only as null.
+// missing returns the names that an object does not have, or has only as null.
 func missing(line []byte, names []string) []string {
 	absent := slices.Clone(names)
 	d := jsontext.NewDecoder(bytes.NewReader(line))
@@ -196,7 +196,7 @@ func missing(line []byte, names []string) []string {
 	return absent
 }
 
-// IDOf finds the id in a line that may be broken elsewhere, or returns nothing.
+// IDOf returns the id of a line that may be invalid elsewhere; empty if there is none.
 func IDOf(line []byte) string {
 	d := jsontext.NewDecoder(bytes.NewReader(line))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
@@ -223,28 +223,28 @@ func IDOf(line []byte) string {
 	}
 }
 
-// Plan plans the problem; the last plan is what Answer tells.
+// Plan plans the problem. Answer returns this last plan.
 func (p *Problem) Plan(w *Scratch) { p.plan(w) }
 
 // Slots is how many slots the problem has.
 func (p *Problem) Slots() int { return p.slots() }
 
-// Check holds the last plan against the laws that it must keep and, where that takes no
-// longer than planning, its bound against its proof. It shares no code with the planners.
+// Check checks the last plan against the rules that it must keep. If that takes no longer than
+// planning, it also checks the bound against its proof. It shares no code with the planners.
 func (p *Problem) Check(w *Scratch) error { return p.check(w) }
 
-// Prove makes the proof that no plan costs less than the bound of the last one, and has it
-// checked. It may find a higher bound than planning had time for, which Answer then tells.
+// Prove makes and checks the proof that no plan costs less than the bound of the last one. It
+// may find a higher bound than planning had time for, which Answer then returns.
 func (p *Problem) Prove(w *Scratch) (Certificate, error) { return p.prove(w) }
 
-// Answer is what the last plan came to.
+// Answer returns the last plan.
 func (p *Problem) Answer() Answer {
 	a := p.answer()
 	a.ID = p.ID
 	return a
 }
 
-// Append writes one line out, ended by a newline.
+// Append appends one line of output, with its newline.
 func Append(to []byte, line any) ([]byte, error) {
 	b, err := json.Marshal(line, json.Deterministic(true))
 	if err != nil {
@@ -256,7 +256,7 @@ func Append(to []byte, line any) ([]byte, error) {
 
 func unmarshal(line []byte, v any) error {
 	var watch json.Options
-	if bytes.Contains(line, []byte("null")) { // watching for it takes longer than decoding
+	if bytes.Contains(line, []byte("null")) { // looking for nulls takes longer than decoding
 		watch = json.WithUnmarshalers(nulls)
 	}
 
@@ -281,8 +281,8 @@ func unmarshal(line []byte, v any) error {
 	return nil
 }
 
-// nulls has a member that is null count as one that is not there, and refuses null in a list:
-// the number that is missing there is not 0.
+// nulls treats a member that is null as missing, and refuses null in a list, where it does not
+// mean 0.
 var nulls = json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
 	if d.PeekKind() != 'n' {
 		return errors.ErrUnsupported
@@ -294,7 +294,8 @@ var nulls = json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
 	return d.SkipValue()
 })
 
-// kinds are the kinds of JSON values, as they are spoken of. What ends is of another length.
+// kinds has the words for the kinds of JSON values. An ended list or object means that the
+// length is wrong.
 var kinds = map[jsontext.Kind]string{
 	'n': "null",
 	't': "true",
@@ -345,7 +346,7 @@ func within(name string, x, lo, hi float64) error {
 	return nil
 }
 
-// The bounds of what is planned here. They keep sums far from overflow.
+// The greatest values that are planned. They keep sums far from overflow.
 const (
 	maxPrice  = 1e4 // pence per kWh, some sixteen times the price of lost load
 	maxKW     = 1e6
@@ -355,7 +356,7 @@ const (
 
 const halfHour = 0.5 // hours of a slot, unless a problem says otherwise
 
-// slotCount checks that a series of n slots is of a length that is planned.
+// slotCount checks that n, the length of a series, is a number of slots that can be planned.
 func slotCount(name string, n int) error {
 	if n < 1 || n > slots.MaxSlots {
 		return flex.Fail(

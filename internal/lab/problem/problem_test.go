@@ -50,8 +50,8 @@ func samples(t testing.TB) (ps []instance, lines []jsontext.Value) {
 	return ps, lines
 }
 
-// allowed is the excess in pence that a family may have over the optimum. All are exact
-// but those with a limit on their search.
+// allowed returns by how many pence a family's plan may exceed the optimum. All families are
+// exact except those whose search is limited.
 func allowed(p *instance) float64 {
 	exact := 1e-6 * max(1, math.Abs(p.Optimum.Cost))
 	switch p.Family {
@@ -184,7 +184,8 @@ func TestDecode_Refuses(t *testing.T) {
 	}
 }
 
-// A most that is out of bounds is the one fault: nothing is said of a least that was not given.
+// If the greatest power is out of bounds, that is the only message: nothing is said of a least
+// power that was not given.
 func TestDecode_OneFault(t *testing.T) {
 	const line = `{"id":"a","family":"ev-plain","price_p_per_kwh":[1,2],"avail_hours":[0.5,0.5],"max_kw":-7,"energy_kwh":3}`
 	_, err := problem.Decode([]byte(line))

@@ -11,14 +11,14 @@ import (
 //go:embed testdata/*.json
 var sampleFiles embed.FS
 
-// Sample is a problem whose least cost is known from elsewhere.
+// Sample is a problem whose least cost is known from another solver.
 type Sample struct {
 	Line    []byte
 	Optimum float64 // pence
 	Gross   float64 // turnover of a fleet, in pence; zero for others
 }
 
-// Samples returns the problems that the tests are checked against, of every family.
+// Samples returns the problems of every family that the tests use.
 func Samples() ([]Sample, error) {
 	files, err := sampleFiles.ReadDir("testdata")
 	if err != nil {

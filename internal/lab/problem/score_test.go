@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// The judge of the sample instances: it knows what each family allows and what it costs,
+// The judge of the sample instances knows what each family allows and how a plan is priced,
 // and nothing of how plans are made. Energies are in kWh per slot, money in pence.
 
 const tolerance = 1e-4
 
-// instance is a sample problem with what is known of its optimum. A field means what it
-// means in the problem files.
+// instance is a sample problem with its known optimum. Its fields are those of the problem
+// files.
 type instance struct {
 	ID     string `json:"id"`
 	Family string `json:"family"`
@@ -98,7 +98,7 @@ type fleetBattery struct {
 	Group int `json:"group"`
 }
 
-// deviceFields are what all batteries have, those of a fleet too.
+// deviceFields has the fields of every battery, including those of a fleet.
 type deviceFields struct {
 	SoCInit      float64 `json:"soc_init_kwh"`
 	ChargeKW     float64 `json:"charge_kw"`
@@ -109,7 +109,7 @@ type deviceFields struct {
 	Terminal     float64 `json:"terminal_p_per_kwh"`
 }
 
-// reply is the union of what the families answer.
+// reply has the fields of the answers of all families.
 type reply struct {
 	KWh       []float64      `json:"kwh"`
 	Blocks    [][2]int       `json:"blocks_min"`

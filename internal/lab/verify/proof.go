@@ -11,24 +11,26 @@ import (
 	"flexd/internal/lab/slots"
 )
 
-// A potential says, for every slot, what the rest of the plan costs at least, by the
-// state that the slot begins in. Suppose that no step costs less than the potential falls
-// by: V(s) <= cost of going from s to s' + V'(s'), for every step that is allowed. Added
-// up along any plan, V cancels out but at its ends: the plan costs at least V at the
-// start less V at the end. Where a step costs less than that by d, a plan takes one such
-// step in that slot, and d comes off the bound. So every potential proves a bound.
+// How a potential proves a bound. A potential V gives, for every slot, the least cost of the
+// rest of the plan, by the state at the start of the slot. Suppose that no allowed step costs
+// less than the fall of the potential: V(s) <= cost of going from s to s' + V'(s'). Summed
+// over the steps of any plan, the potentials cancel out except at the ends. So the plan costs
+// at least V at the start less V at the end. If in some slot a step can cost less than the
+// fall by at most d, a plan has one step in that slot, and d is subtracted from the bound. Any
+// potential therefore proves some bound.
 //
-// V, V' and the cost of a step, which depends on s'-s, are made of straight lines; so the
-// most by which a step falls short lies where two of these bend: the lines s, s' and s'-s
-// of their bends cut the plane into parts in which nothing bends, and the corners of
-// those are tried. Of the corners of s and s' only those count where V bends down: where
-// it bends up along a line through the corner, one of the corners beside it is no better.
+// How d is found. V, V' and the cost of a step, which depends on s'-s, are piecewise linear.
+// The lines at which they bend (in s, s' and s'-s) divide the plane into parts in which the
+// difference is linear, so it is greatest at a corner of these parts, and all corners are
+// tried. Of the corners of a bend in s with one in s', only those count at which V bends down:
+// if it bends up along a line through the corner, one of the neighbouring corners is at least
+// as good.
 
-// proofSlack is how far a bound may be off, as checkSlack is of a cost. Values that lie
-// within a thousand-millionth of a penny of a straight line are on it, in every slot.
+// proofSlack is how far a bound may be off, as checkSlack is for a cost. In every slot, values
+// within a thousand-millionth of a penny of a straight line count as on it.
 const proofSlack = 1e-6
 
-// checkCurve refuses what is not a function over the range from lo to hi.
+// checkCurve refuses a potential that is not a function on the whole range from lo to hi.
 func checkCurve(v *certificate.Potential, lo, hi float64) error {
 	n := len(v.X)
 	if n == 0 || len(v.V) != n {
@@ -59,7 +61,7 @@ func checkCurve(v *certificate.Potential, lo, hi float64) error {
 	return nil
 }
 
-// valueAt is a potential at x; outside its points it continues level.
+// valueAt returns the value of a potential at x. Outside its points it is constant.
 func valueAt(v *certificate.Potential, x float64) float64 {
 	i := sort.SearchFloat64s(v.X, x)
 	if i == 0 {
@@ -75,8 +77,8 @@ func valueAt(v *certificate.Potential, x float64) float64 {
 	return v.V[i-1] + share*(v.V[i]-v.V[i-1])
 }
 
-// corners are the places from lo to hi where v may be above all about it (up), or below
-// (down): the ends, and where it bends.
+// corners returns the ends lo and hi, and the points between them at which the potential
+// bends: those at which it may be greatest (up), or least.
 func corners(v *certificate.Potential, lo, hi float64, up bool) []float64 {
 	at := []float64{lo, hi}
 	for i := 1; i < len(v.X)-1; i++ {
@@ -90,12 +92,12 @@ func corners(v *certificate.Potential, lo, hi float64, up bool) []float64 {
 	return at
 }
 
-// checkRange is where the state may lie.
+// checkRange is the range of possible states.
 type checkRange struct{ lo, hi float64 }
 
-// checkStep is the most by which a step costs less than the potential falls by, from v
-// at a state within from to next at one within to. bends are the changes of state at
-// which the cost bends, the least and the most of them first and last.
+// checkStep returns the most by which a step can cost less than the fall of the potential,
+// from v at a state in from to next at a state in to. bends are the changes of state at which
+// the cost bends, from the least possible change to the greatest.
 func checkStep(
 	v, next *certificate.Potential,
 	from, to checkRange,
@@ -121,14 +123,15 @@ func checkStep(
 	return short
 }
 
-// contains reports whether a value lies in the range, or so near to it that rounding may have
-// moved it out.
+// contains reports whether a value lies in the range. Values beyond it by no more than
+// rounding count too.
 func (r checkRange) contains(x, tolerance float64) bool {
 	return x >= r.lo-tolerance && x <= r.hi+tolerance
 }
 
-// eachStep calls try with the states before and after each step at which the difference may be
-// largest: where a potential bends, where a range ends, and what the bends lead to.
+// eachStep calls try with the states before and after each step at which the difference can be
+// greatest: where a potential bends, where a range ends, and where a bend of the cost leads
+// from or to these.
 func eachStep(
 	v, next *certificate.Potential,
 	from, to checkRange,
@@ -166,8 +169,8 @@ func eachStep(
 	}
 }
 
-// checkWindow is where the stored energy may lie before each slot and at the end. A bound
-// that cannot be kept from where the battery stands is kept as soon as it can be.
+// checkWindow returns the range of the stored energy before each slot and at the end. If the
+// battery is outside a bound at first, it returns to the bound as soon as it can.
 func checkWindow(p *battery.Storage) []checkRange {
 	at := []checkRange{{p.Init, p.Init}}
 	reach := at[0]
@@ -190,8 +193,8 @@ func checkWindow(p *battery.Storage) []checkRange {
 	return at
 }
 
-// checkStoredProof is the bound that the potentials of a battery prove. A state that a
-// potential leaves out must be one from which there is no way on.
+// checkStoredProof returns the bound that the potentials of a battery prove. A potential must
+// cover every state from which a plan can continue.
 func checkStoredProof(
 	p *battery.Storage,
 	v []certificate.Potential,
@@ -208,7 +211,7 @@ func checkStoredProof(
 		}
 	}
 
-	excess := math.Inf(-1) // of the worth of what is left
+	excess := math.Inf(-1) // of the potential at the end over the cost of what is left there
 	for _, s := range append(
 		corners(&v[n], at[n].lo, at[n].hi, true),
 		v[n].X...,
@@ -234,7 +237,7 @@ func checkStoredProof(
 	return bound + valueAt(&v[0], p.Init), nil
 }
 
-// checkStoredStage is what it costs in slot t that what is stored changes by y.
+// checkStoredStage returns the cost, in slot t, of changing the stored energy by y.
 func checkStoredStage(p *battery.Storage, t int, y float64) float64 {
 	if y > 0 {
 		return checkStage(p, t, y/p.ChargeEff)
@@ -242,8 +245,8 @@ func checkStoredStage(p *battery.Storage, t int, y float64) float64 {
 	return checkStage(p, t, y*p.DischargeEff)
 }
 
-// reachable are the states of a battery before each slot, and at the end, from which there is
-// a way on.
+// reachable returns the states of a battery before each slot, and at the end, from which a
+// plan can continue.
 func reachable(p *battery.Storage) []checkRange {
 	up, down := p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
 	at := checkWindow(p)
@@ -257,8 +260,8 @@ func reachable(p *battery.Storage) []checkRange {
 	return at
 }
 
-// checkBends are the changes of stored energy at which the cost of slot t may bend up,
-// the least and the most first and last.
+// checkBends returns the changes of stored energy at which the cost of slot t may bend up, in
+// order, from the least possible change to the greatest.
 func checkBends(p *battery.Storage, t int) []float64 {
 	net := p.Load[t] - p.PV[t]
 	var bends []float64
@@ -283,7 +286,8 @@ func checkBends(p *battery.Storage, t int) []float64 {
 	return bends
 }
 
-// checkRunPotentials refuses potentials that are not one for each length of a run, up to m.
+// checkRunPotentials refuses potentials unless each slot has one for every length of a run, up
+// to m.
 func checkRunPotentials(
 	v [][]certificate.Potential,
 	m int,
@@ -309,9 +313,10 @@ func checkRunPotentials(
 	return nil
 }
 
-// checkTarget is what the potentials of a car prove that it must cost to take need, at
-// these prices: from wanting need, down to wanting -beyond. miss is what is paid at the
-// end for a kWh taken too much and too little; none may be, where it is nil.
+// checkTarget returns the least cost of taking need at these prices that the potentials of a
+// car prove. Their state is the energy that is still needed, from need down to -beyond. miss
+// is the cost, at the end, of each kWh taken too much or too little; if it is nil, neither is
+// allowed.
 func checkTarget(
 	p *slots.Slots,
 	v [][]certificate.Potential,
@@ -343,7 +348,7 @@ func checkTarget(
 	return bound, nil
 }
 
-// excessAtEnd is the most by which the potentials at the end are above what is paid there.
+// excessAtEnd returns the most by which the potentials at the end exceed the cost there.
 func excessAtEnd(
 	ends []certificate.Potential,
 	all checkRange,
@@ -368,8 +373,8 @@ func excessAtEnd(
 	return excess
 }
 
-// checkTaking is checkStep of a car's slot t, for each number of slots that a run has gone on
-// for: it may stop, if it is long enough, or go on.
+// checkTaking is checkStep for a car's slot t, over all lengths that the run before it can
+// have. A run may continue, and may end if it is long enough.
 func checkTaking(
 	p *slots.Slots,
 	t int,
@@ -417,8 +422,8 @@ func checkTaking(
 	return short
 }
 
-// checkLeast is what slot t takes at least if it is on. Where starts or runs count, what
-// is on takes a hundredth of a watt-hour at least, so that it is seen to be on.
+// checkLeast returns the least energy that slot t takes if it is on. If starts or runs count,
+// that is at least a hundredth of a watt-hour, so that the slot can be recognised as on.
 func checkLeast(p *slots.Slots, t int) float64 {
 	var least float64
 	if p.Least != nil {
@@ -431,11 +436,11 @@ func checkLeast(p *slots.Slots, t int) float64 {
 	return min(least, p.Full[t])
 }
 
-// SlotsProof holds the bound of a plan that Slots has passed against its proof,
-// and where the need is not met, that nothing that the laws allow comes nearer to it.
+// SlotsProof checks the bound of a plan, which Slots has accepted, against its proof. If the
+// need is not met, it also checks that no allowed plan comes nearer to it.
 func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 	if p.Least == nil && p.StartCost == 0 && p.MinRun <= 1 {
-		return nil // the threshold price has proven it
+		return nil // the threshold price proves it
 	}
 
 	size := math.Abs(f.Cost)
@@ -500,8 +505,8 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 	return nil
 }
 
-// StorageProof holds the bound of a battery's plan that Storage has passed
-// against its proof.
+// StorageProof checks the bound of a battery's plan, which Storage has accepted, against its
+// proof.
 func StorageProof(
 	p *battery.Storage,
 	f battery.Result,
@@ -513,10 +518,10 @@ func StorageProof(
 		for _, v := range proof.Worth {
 			slack += 1e-11 * math.Abs(
 				v,
-			) * (p.Max + p.Charge + p.Discharge) // what the dual adds up is rounded
+			) * (p.Max + p.Charge + p.Discharge) // the sums of the dual are rounded
 		}
 	} else {
-		for t := range p.Import { // so are costs far beyond a grid limit, that a strong battery could run up
+		for t := range p.Import { // costs far beyond a grid limit, which a strong battery could cause, are rounded too
 			slack += 1e-13 * max(
 				math.Abs(checkStage(p, t, p.Charge)),
 				math.Abs(checkStage(p, t, -p.Discharge)),
@@ -541,8 +546,8 @@ func StorageProof(
 	return nil
 }
 
-// checkSize is what the home pays and is paid in all with its battery at rest, as a
-// measure of what sums are rounded to.
+// checkSize returns the sum of what the home pays and is paid with its battery at rest. It is
+// the scale for rounding errors.
 func checkSize(p *battery.Storage) float64 {
 	var size float64
 	for t := range p.Import {

@@ -9,9 +9,9 @@ import (
 	"flexd/internal/lab/certificate"
 )
 
-// ModesProof holds the bound of a plan in modes that Modes has passed against
-// its proof. A mode leaves no choice of how far to move, so that what a step falls short
-// by depends on what is stored alone, and is made of straight lines.
+// ModesProof checks the bound of a plan in modes, which Modes has accepted, against its proof.
+// A mode leaves no choice of the energy moved. So the difference between the fall of the
+// potential and the cost depends on the stored energy alone, and is piecewise linear.
 func ModesProof(
 	p *battery.ModeProblem,
 	f battery.Result,
@@ -47,8 +47,8 @@ func ModesProof(
 	return nil
 }
 
-// checkPotentials refuses potentials that are not one for each mode before each slot and after the
-// last, between two levels.
+// checkPotentials refuses potentials unless there is one for each mode before each slot and
+// after the last, all from lo to hi.
 func checkPotentials(
 	modes [][]certificate.Potential,
 	slots int,
@@ -78,7 +78,8 @@ func checkPotentials(
 	return nil
 }
 
-// excessValue is the most by which the potentials at the end are above what is left costs.
+// excessValue returns the most by which the potentials at the end exceed the cost of what is
+// left there.
 func excessValue(
 	p *battery.ModeProblem,
 	ends []certificate.Potential,
@@ -100,7 +101,7 @@ func excessValue(
 	return excess
 }
 
-// checkModes is the most that checkMove is of slot t, over all modes in it and before it.
+// checkModes returns the greatest checkMove of slot t, over all modes in it and before it.
 func checkModes(
 	p *battery.ModeProblem,
 	t int,
@@ -120,8 +121,8 @@ func checkModes(
 	return short
 }
 
-// checkAfter is what is stored after a move by y from s, which ends where the battery is full
-// or empty.
+// checkAfter returns the stored energy after a move by y from s, which stops when the battery
+// is full or empty.
 func checkAfter(p *battery.ModeProblem, s, y float64) float64 {
 	if y > 0 {
 		return min(s+y, max(s, float64(p.Max)))
@@ -142,8 +143,8 @@ func checkCost(p *battery.ModeProblem, t int, s, after float64) float64 {
 		wear*p.Wear) / 1000
 }
 
-// checkMove is the most by which mode m in slot t, after the mode before, costs less than
-// the potential falls by, at any of the levels where that may bend.
+// checkMove returns the most by which mode m in slot t, after the mode before, can cost less
+// than the fall of the potential. It tries every level at which that difference may bend.
 func checkMove(
 	p *battery.ModeProblem,
 	t int,
