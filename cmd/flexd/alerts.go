@@ -197,8 +197,8 @@ func (s store) onAlert(
 	)
 }
 
-// onAlerts does something that concerns alerts of an organisation, or of all where none is
-// named, notes it in the audit log, and prints a line.
+// onAlerts does something that concerns the alerts of an organisation, or of all if none is
+// named. It writes that to the audit log, and prints a line.
 func (s store) onAlerts(
 	ctx context.Context,
 	c console,
@@ -453,8 +453,8 @@ type alertsRouteList struct {
 	JSON bool `help:"Print as JSON." name:"json"`
 }
 
-// nameAmong is the name of the organisation of that id among those given, or the id if it is
-// none of them.
+// nameAmong returns the name of the organisation with an id, or the id if it is none of those
+// given.
 func nameAmong(orgs []flex.Org, id flex.OrgID) string {
 	for _, o := range orgs {
 		if o.ID == id {

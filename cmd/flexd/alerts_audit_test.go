@@ -8,7 +8,8 @@ import (
 	records "flexd/internal/store"
 )
 
-// TestAlerts_AuditOrg has an organisation's operators read in the audit log that its alerts were changed, and nobody else's.
+// TestAlerts_AuditOrg: an organisation's operators read in the audit log that its alerts were
+// changed, and nothing about those of others.
 func TestAlerts_AuditOrg(t *testing.T) {
 	database := freshDatabase(t)
 	run := commandLineOf(t, database)

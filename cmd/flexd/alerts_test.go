@@ -59,5 +59,5 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// oneSpace returns a text with one space for each run of them: columns are as wide as their widest cell.
+// oneSpace replaces each run of spaces by one space: columns are as wide as their widest cell.
 func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }

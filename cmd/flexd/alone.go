@@ -12,9 +12,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// lockDatabase claims a SQLite database for the one process that may serve it: a second would
-// take up pushes that the first has under way. The claim is on a file beside the database
-// and ends with release, or with the process however that ends.
+// lockDatabase locks a SQLite database for the one process that may serve it: a second one
+// would send pushes that the first is sending already. The lock is on a file beside the
+// database. It ends with release, or when the process ends in any way.
 func lockDatabase(path string) (release func() error, err error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -37,8 +37,8 @@ func lockDatabase(path string) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// copyOwner gives a file the owner, the group and the mode of another. It fails, and leaves
-// the mode as it was, where the process may not change the owner.
+// copyOwner gives a file the owner, the group and the mode of another file. If the process may
+// not change the owner, it fails and leaves the mode as it was.
 func copyOwner(file, other string) error {
 	info, err := os.Stat(other)
 	if err != nil {
@@ -59,8 +59,8 @@ func copyOwner(file, other string) error {
 	return os.Chmod(file, info.Mode().Perm())
 }
 
-// isDatabaseLocked reports whether a process has the SQLite database claimed by lockDatabase. It
-// makes no file.
+// isDatabaseLocked reports whether a process has locked the SQLite database by lockDatabase.
+// It creates no file.
 func isDatabaseLocked(path string) (locked bool, err error) {
 	f, err := os.Open(path + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -54,9 +54,8 @@ func assetsNamed(
 	return ids, nil
 }
 
-// assetNamed finds an asset by its external id, which a client may have given the form of a
-// UUID, or by its id. Whether an id is one of the organisation's is looked at where something
-// is done with it.
+// assetNamed finds an asset by its external id, which may have the form of a UUID, or by its
+// id. It does not check that an id belongs to the organisation: whatever uses it does.
 func assetNamed(
 	ctx context.Context,
 	h *app.App,
@@ -95,7 +94,7 @@ func (o *ofAssets) run(
 		return err
 	}
 
-	// an id may be of another organisation's asset, which is none here
+	// the id may be that of another organisation's asset, which does not exist for this one
 	ctx = records.Within(ctx, []flex.OrgID{org.ID})
 
 	if o.Preview || a.Kind.Final() && confirmed == "" {

@@ -27,7 +27,8 @@ func openSeeded(t *testing.T) (func(line string) (int, string), *app.App, *store
 	return flexd, h, storetest.NewSeed(t, h.DB, database)
 }
 
-// Assets are acted on by their external ids: shown first, done, and refused where that cannot be.
+// Commands act on assets by their external ids. An action is previewed, carried out, and
+// refused if it is not possible.
 func TestAsset(t *testing.T) {
 	flexd, h, seed := openSeeded(t)
 	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)

@@ -107,7 +107,7 @@ type auditExport struct {
 	After int64 `help:"Only links of the chain after this number." placeholder:"N"`
 }
 
-// exportPage is how many links are read at once.
+// exportPage is the number of links that are read at once.
 const exportPage = 1000
 
 type linkRow struct {

@@ -63,7 +63,7 @@ func TestAudit(t *testing.T) {
 
 	run((&auditVerify{store: s, Checkpoint: forged}).Run, "not signed by that key, or was changed")
 
-	// Whoever writes the whole chain anew is found by the checkpoint alone.
+	// If somebody rewrites the whole chain, only the checkpoint shows it.
 	rewrite(t, s)
 	run((&auditVerify{store: s}).Run, "2 links hold")
 	run(verify.Run, "was changed")
@@ -95,8 +95,8 @@ func rewrite(t *testing.T, s store) {
 	}
 }
 
-// commandRunner returns a way to run commands that talk to the buffer, and to look for what each prints
-// or fails with.
+// commandRunner returns a function that runs a command, whose output goes to the buffer, and
+// checks what the command prints or fails with.
 func commandRunner(t *testing.T) (run func(f func(context.Context, console) error, want string), out *bytes.Buffer) {
 	t.Helper()
 	out = &bytes.Buffer{}

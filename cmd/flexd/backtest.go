@@ -110,8 +110,8 @@ func (b *backtestCommand) write(
 	return result.Table(c.out)
 }
 
-// progressTo says once a second how far a test is, and how long it will take. It is false once
-// the command is stopped.
+// progressTo returns a function that prints once a second how far a test is, and how long it
+// will take. The function returns false once the command is stopped.
 func progressTo(ctx context.Context, c console) func(done, total int) bool {
 	began := time.Now()
 	lastReport := began
@@ -134,10 +134,10 @@ func progressTo(ctx context.Context, c console) func(done, total int) bool {
 	}
 }
 
-// notesShown is how many days and stays that do not count are named.
+// notesShown is the number of days and stays that are listed as not counted.
 const notesShown = 5
 
-// notesTo says why days and sessions do not count.
+// notesTo prints why days and sessions do not count.
 func notesTo(c console, notes []string) {
 	for _, note := range notes[:min(len(notes), notesShown)] {
 		fmt.Fprintf(c.err, "left out: %s\n", note)

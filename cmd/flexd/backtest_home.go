@@ -57,8 +57,8 @@ func flagOr[T any](flag *T, without T) T {
 	return *flag
 }
 
-// applies fails for a flag of a device or a tariff that the home does not have: whoever gives
-// it expects that it counts.
+// applies fails for a flag of a device or a tariff that the home does not have, because it
+// would have no effect.
 func (b *backtestCommand) applies() error {
 	for _, f := range []struct {
 		name  string

@@ -13,8 +13,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// backtestFiles writes the half-hours and stays of a home of five days around the day on which the clocks go back, after a
-// replacement of some text in each.
+// backtestFiles writes the half-hours and stays of a home for five days around the day on
+// which the clocks go back, with some text of each replaced.
 func backtestFiles(t *testing.T, change ...string) (readings, sessions string) {
 	t.Helper()
 	replace := strings.NewReplacer(change...)
@@ -54,7 +54,8 @@ func backtestOf(t *testing.T, readings, sessions string, more ...string) (out, w
 	return o.String(), w.String(), code
 }
 
-// TestBacktest_Home: a home with two cars over a change of the clocks, as a table, JSON, CSV and a chart.
+// TestBacktest_Home: a home with two cars over a change of the clocks, as a table, JSON, CSV
+// and a chart.
 func TestBacktest_Home(t *testing.T) {
 	readings, sessions := backtestFiles(t)
 	dir := t.TempDir()
@@ -97,7 +98,8 @@ func TestBacktest_Home(t *testing.T) {
 	}
 }
 
-// TestBacktest_BadFiles: what is wrong with a file or a flag is said with its place and what would be right.
+// TestBacktest_BadFiles: a message about a file or a flag names the place of the fault, and
+// says what would be right.
 func TestBacktest_BadFiles(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -145,7 +147,8 @@ func TestBacktest_BadFiles(t *testing.T) {
 	}
 }
 
-// TestBacktest_FixedPrices: prices of cheap and dear hours are refused where the tariff has none, and a car's power where there is none.
+// TestBacktest_FixedPrices: prices of cheap and expensive hours are refused if the tariff has
+// none, and a car's power if there is no car.
 func TestBacktest_FixedPrices(t *testing.T) {
 	readings, _ := backtestFiles(t)
 	for flag, need := range map[string]string{"--peak": "--tariff", "--off-peak": "--tariff", "--export": "--tariff", "--car-power": "--sessions"} {
@@ -174,7 +177,8 @@ func TestBacktest_Gap(t *testing.T) {
 	}
 }
 
-// TestBacktest_NoDay: where no day counts, what the first one lacks is said, also where there are stays that are left out for it.
+// TestBacktest_NoDay: if no day counts, the message says what the first one lacks, even if
+// stays are ignored because of it.
 func TestBacktest_NoDay(t *testing.T) {
 	readings, sessions := backtestFiles(t, ",0.25,", ",,")
 	_, wrong, code := backtestOf(t, readings, sessions)
@@ -184,7 +188,8 @@ func TestBacktest_NoDay(t *testing.T) {
 	}
 }
 
-// TestBacktest_Stopped: who stops it waits for no more than a day of the past, and gets no result of a part.
+// TestBacktest_Stopped: after a stop the test ends within one day of the past, and gives no
+// result for a part.
 func TestBacktest_Stopped(t *testing.T) {
 	readings, sessions := backtestFiles(t)
 	ctx, stop := context.WithCancel(t.Context())

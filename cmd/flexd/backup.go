@@ -69,8 +69,8 @@ func (b *backup) Run(ctx context.Context, c console) error {
 	)
 }
 
-// copyAsIs copies a database of whatever schema: the copy that is made before an upgrade may
-// be made by the newer flexd.
+// copyAsIs copies a database with any schema, because the copy before an upgrade may be made
+// by the newer flexd.
 func (b *backup) copyAsIs(ctx context.Context) error {
 	settings, err := b.settings()
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *backup) checkEvery() error {
 	return nil
 }
 
-// most is how many copies there may be at once.
+// most returns the greatest number of copies at once.
 func (b *backup) most() int {
 	if b.Keep == nil {
 		return backupKeep
@@ -129,8 +129,8 @@ func (b *backup) most() int {
 	return *b.Keep
 }
 
-// repeat makes copies until it is stopped. The first must succeed; a later one that fails is
-// reported and tried again at the next time, and no older one is removed meanwhile.
+// repeat makes copies until it is stopped. The first must succeed. A later one that fails is
+// reported and tried again at the next time; until then no older copy is removed.
 func (b *backup) repeat(ctx context.Context, c console, h *app.App) error {
 	if err := os.MkdirAll(b.File, 0o700); err != nil {
 		return err
@@ -235,8 +235,8 @@ func removeCopy(part string) error {
 	return failed
 }
 
-// syncFolder brings the names in a folder to the disk. Windows has no such call, and does it
-// by itself.
+// syncFolder makes the names in a folder durable on the disk. Windows has no such call, and
+// does it by itself.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -250,9 +250,10 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// deleteOld removes the oldest copies beyond those that are kept, with the newest among them.
-// Their names are in the order of time. What a clock that was ahead has named after a later
-// time is left: beside it the newest would be the oldest.
+// deleteOld removes the oldest copies beyond the number to keep, which includes the newest.
+// Their names are in the order of time. Copies with a later time than the newest were named by
+// a clock that was ahead: they are ignored, because beside them the newest copy would count as
+// the oldest.
 func (b *backup) deleteOld(newest string) error {
 	copies, err := b.inFolder(backupSuffix)
 	if err != nil {
@@ -269,7 +270,7 @@ func (b *backup) deleteOld(newest string) error {
 	return nil
 }
 
-// inFolder are the files of copies whose names end so, sorted.
+// inFolder returns the files of copies in the folder whose names end with suffix, sorted.
 func (b *backup) inFolder(suffix string) ([]string, error) {
 	entries, err := os.ReadDir(b.File)
 	if err != nil {

@@ -29,7 +29,8 @@ func (b *busy) acknowledged() []string {
 	return b.names[:len(b.names):len(b.names)]
 }
 
-// work adds organisations with a credential and an entry in the audit log until the context ends.
+// work adds organisations with a credential and an entry in the audit log until the context
+// ends.
 func (b *busy) work(ctx context.Context, t *testing.T, h *app.App) {
 	for i := 0; ctx.Err() == nil; i++ {
 		name := fmt.Sprint("org ", i)
@@ -51,7 +52,8 @@ func (b *busy) work(ctx context.Context, t *testing.T, h *app.App) {
 	}
 }
 
-// restored opens a copy as after a restore, holds it against every rule, and returns the names of its organisations.
+// restored opens a copy as after a restore, checks it against every rule, and returns the
+// names of its organisations.
 func restored(t *testing.T, file, keys string) map[string]bool {
 	t.Helper()
 	h, err := store{Database: "sqlite:" + file, Environment: "production", KeyFile: keys}.open(t.Context())
@@ -84,8 +86,9 @@ func restored(t *testing.T, file, keys string) map[string]bool {
 	return names
 }
 
-// TestBackup_EveryAtOnce is the restore drill under load: a flexd writes without a pause while copies are made of its database. Each copy
-// opens, keeps every rule, has all that was acknowledged before it was begun, and writes can go on in it.
+// TestBackup_EveryAtOnce is the restore drill under load. A flexd writes without a pause while
+// copies are made of its database. Each copy opens, keeps every rule, has everything that was
+// acknowledged before the copy began, and accepts further writes.
 func TestBackup_EveryAtOnce(t *testing.T) {
 	database := freshDatabase(t)
 	keys := strings.TrimPrefix(database, "sqlite:") + ".key"
@@ -144,7 +147,8 @@ func TestBackup_EveryAtOnce(t *testing.T) {
 	}
 }
 
-// TestBackup_EveryEdges: what no copies can be made by is refused, and what a killed process left of one goes.
+// TestBackup_EveryEdges: settings by which no copies can be made are refused, and the partial
+// copy of a killed process is removed.
 func TestBackup_EveryEdges(t *testing.T) {
 	run := commandLineOf(t, freshDatabase(t))
 	folder := t.TempDir()
@@ -192,8 +196,9 @@ func TestBackup_EveryEdges(t *testing.T) {
 	}
 }
 
-// TestBackup_OlderSchema: the copy that is to be made before an upgrade can be made by the newer flexd, which does not open the database
-// before it is migrated; and by one that is too old for it.
+// TestBackup_OlderSchema: the copy before an upgrade can be made by the newer flexd, which
+// does not open the database before it is migrated, and also by a flexd that is too old for
+// the database.
 func TestBackup_OlderSchema(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)

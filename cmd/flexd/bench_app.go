@@ -56,8 +56,8 @@ func openBench(
 	return h, func() { h.Close(); remove() }, nil
 }
 
-// openEmptyBench is openBench of a store that nothing is in: a benchmark writes into it, and
-// what was there before would be measured too.
+// openEmptyBench is openBench for an empty store. A benchmark writes into the store, and would
+// measure older contents too.
 func openEmptyBench(
 	ctx context.Context,
 	database string,

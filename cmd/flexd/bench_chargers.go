@@ -22,8 +22,9 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// benchChargersCommand has many chargers connect over TLS at once, be planned, and all lose their
-// connections at once. flexd and the bridge are this process, the chargers another one.
+// benchChargersCommand measures many chargers that connect over TLS at once, are planned, and
+// all lose their connections at once. flexd and the bridge run in this process, the chargers
+// in another one.
 type benchChargersCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." placeholder:"URL"`
 	Chargers int    `help:"How many chargers are simulated." default:"10000"`
@@ -38,7 +39,7 @@ const (
 	benchMemoryTarget = 2048 // MiB
 )
 
-// chargersShare is what one process's chargers measured during one order.
+// chargersShare has the measurements of one process's chargers during one order.
 type chargersShare struct {
 	Served     int    `json:"served"`     // chargers whose every message was answered, with a profile since
 	Unanswered int    `json:"unanswered"` // messages
@@ -114,7 +115,7 @@ func (b *benchChargersCommand) measure(
 	return b.order(ctx, c, dir, address)
 }
 
-// order has the chargers connect, and connect again, and returns their measurements.
+// order makes the chargers connect, and connect again, and returns their measurements.
 func (b *benchChargersCommand) order(
 	ctx context.Context,
 	c console,
@@ -190,7 +191,7 @@ func (b *benchChargersCommand) row(label string, s chargersShare) bench.Row {
 }
 
 // serveBridge serves chargers over TLS. It returns the address, and a channel that receives
-// the bridge's end.
+// the error with which the bridge ends.
 func (b *benchChargersCommand) serveBridge(
 	ctx context.Context,
 	dir, base string,

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Chargers in a process of their own connect over TLS, are planned, and are again when all connections
-// were lost at once.
+// Chargers in another process connect over TLS and are planned. They are planned again after
+// all connections were lost at once.
 func TestBenchChargers(t *testing.T) {
 	t.Setenv(asProgram, "1") // what it starts is this binary
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -106,8 +106,8 @@ func (b *benchGrowthCommand) Run(ctx context.Context, c console) error {
 	return b.print(c, rows)
 }
 
-// growthTable names the costs. A page says how many sites there are, and is found by counting those
-// before it, so that its cost may grow as the fleet does.
+// growthTable lists the costs. The cost of a page of sites may grow with the fleet, because
+// the page gives the number of sites, and is found by counting those before it.
 var growthTable = []struct {
 	what   string
 	counts bool // what it costs may grow as the fleet does
@@ -182,7 +182,8 @@ func (b *benchGrowthCommand) print(c console, rows []growthRow) error {
 	return w.Flush()
 }
 
-// measureGrowth times a fleet of n sites on a store of its own, a temporary one if none is named.
+// measureGrowth measures a fleet of n sites on its own store, which is temporary if none is
+// named.
 func measureGrowth(ctx context.Context, n int, database string, c console) (growthCosts, error) {
 	h, done, err := openEmptyBench(ctx, database, c)
 
@@ -242,7 +243,7 @@ func (w *waveBench) timeWave(ctx context.Context) (time.Duration, error) {
 	return each, err
 }
 
-// fill registers n sites, and has a car plugged in at each. Some more metering points are known.
+// fill registers n sites and plugs in a car at each. A few more metering points are known.
 func (w *waveBench) fill(ctx context.Context, n int) error {
 	org, _, err := w.Access.AddOrg(ctx, "Bench", benchUser, benchPassword)
 	if err != nil {
@@ -330,8 +331,8 @@ func (w *waveBench) onboardOne(ctx context.Context, i int) (flex.AssetID, error)
 	return out.Assets[0].ID, nil
 }
 
-// pages is the shortest time that a page of sites takes. Each round asks for one site less,
-// since the same page would be answered from memory.
+// pages returns the shortest time for a page of sites. Each round asks for one site less,
+// because the same page would be answered from memory.
 func (w *waveBench) pages(ctx context.Context, offset int) (time.Duration, error) {
 	var least time.Duration
 	least = math.MaxInt64
@@ -357,7 +358,7 @@ func (w *waveBench) pages(ctx context.Context, offset int) (time.Duration, error
 	return least, nil
 }
 
-// rounds has some cars leave, their sessions settled, and the cars plugged in again.
+// rounds unplugs some cars, settles their sessions, and plugs the cars in again.
 func (w *waveBench) rounds(ctx context.Context, costs *growthCosts) error {
 	costs.plugIn, costs.settled = math.MaxInt64, math.MaxInt64
 	for range growthRounds {
@@ -383,7 +384,7 @@ func (w *waveBench) rounds(ctx context.Context, costs *growthCosts) error {
 // sampled is which car is the i-th of a round's, evenly spread.
 func (w *waveBench) sampled(i int) int { return i * (len(w.cars) / growthCars) }
 
-// leave has a round's cars leave, and returns how long it took to settle each session.
+// leave unplugs a round's cars, and returns how long it took to settle each session.
 func (w *waveBench) leave(ctx context.Context) (time.Duration, error) {
 	for i := range growthCars {
 		err := w.Control.Event(

@@ -14,11 +14,13 @@ const (
 	plotRight, plotBottom = 600, 450 // of the area with the lines; the legend is right of it
 )
 
-// plotColours tell lines apart also for people who see red and green alike (Okabe and Ito, 2008).
+// plotColours are colours that people who cannot tell red from green can distinguish too
+// (Okabe and Ito, 2008).
 var plotColours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
-// growthPlot draws costs by fleet with both axes logarithmic, so that a cost that does not
-// grow is level, and one that grows as the fleet does rises by a decade for each decade.
+// growthPlot draws the costs against the size of the fleet, with both axes logarithmic. A cost
+// that does not grow is a level line. One that grows with the fleet rises by a decade for each
+// decade.
 type growthPlot struct {
 	sites []int
 	rows  []growthRow
@@ -43,7 +45,7 @@ func newGrowthPlot(sites []int, rows []growthRow) growthPlot {
 	return p
 }
 
-// x is where a fleet is, y where a cost in milliseconds is.
+// x returns the position of a fleet's size; y returns that of a cost in milliseconds.
 func (p growthPlot) x(sites int) float64 {
 	first, last := math.Log10(float64(p.sites[0])), math.Log10(float64(p.sites[len(p.sites)-1]))
 	share := (math.Log10(float64(sites)) - first) / (last - first)

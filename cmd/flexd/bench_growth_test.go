@@ -63,7 +63,8 @@ func TestBenchGrowth_PlantedFault(t *testing.T) {
 	}
 }
 
-// A cost that does not grow is drawn level, and one that grows as the fleet does rises as much as the fleet.
+// A cost that does not grow is drawn as a level line. One that grows with the fleet rises in
+// proportion to the fleet.
 func TestBenchGrowth_Plot(t *testing.T) {
 	sites := []int{1000, 10_000, 100_000}
 	level := growthRow{What: "level", Micros: []float64{1000, 1000, 1000}}

@@ -23,8 +23,9 @@ import (
 	"flexd/internal/lab/bench"
 )
 
-// benchPushCommand times the way from a plug-in to the client's endpoint, and how many
-// pushes a second an endpoint on this machine is sent. Everything goes over real sockets.
+// benchPushCommand measures the time from a plug-in to the client's endpoint, and how many
+// pushes a second flexd sends to an endpoint on this machine. Everything goes over real
+// sockets.
 type benchPushCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." placeholder:"URL"`
 	Rate     int    `help:"Plug-ins a second." default:"500"`
@@ -301,8 +302,8 @@ func (r *pushBench) await(ctx context.Context) error {
 	return nil
 }
 
-// plugIn plugs the cars in, at fixed instants whatever becomes of those before, and waits
-// for their pushes.
+// plugIn plugs the cars in at fixed times, without waiting for earlier ones, and then waits
+// for all their pushes.
 func (r *pushBench) plugIn(ctx context.Context, rate int) error {
 	r.expect(len(r.assets))
 	start := time.Now()
@@ -374,8 +375,8 @@ func (r *pushBench) event(
 	}
 }
 
-// drain holds the pushes back while every car is planned again, and returns how many a
-// second then arrive.
+// drain stops the pushes while every car is planned again. It then returns how many arrive per
+// second.
 func (r *pushBench) drain(
 	ctx context.Context,
 	org flex.OrgID,

@@ -32,7 +32,7 @@ const (
 	orderAgain = "again"
 )
 
-// benchServedLimit is how long chargers are waited for.
+// benchServedLimit is how long the benchmark waits for chargers.
 const benchServedLimit = 5 * time.Minute
 
 // Run answers each order with the chargers' measurements, until its input ends.
@@ -71,7 +71,7 @@ func (b *benchSocketsCommand) Run(ctx context.Context, c console) error {
 	return orders.Err()
 }
 
-// serveSockets has all chargers do the same at once, and waits until each is served.
+// serveSockets makes all chargers do the same at once, and waits until each is served.
 func serveSockets(
 	ctx context.Context,
 	all []*socket,
@@ -299,8 +299,8 @@ func (s *socket) read(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// noteAnswer takes an answer of the bridge. The number of a transaction is known before the next
-// message is read, which may be the transaction's profile.
+// noteAnswer records an answer of the bridge. The number of a transaction is stored before the
+// next message is read, because that may be the transaction's profile.
 func (s *socket) noteAnswer(payload json.RawMessage) {
 	var m struct {
 		Transaction int64 `json:"transactionId"`
@@ -350,7 +350,7 @@ var socketConfiguration = map[string]any{"configurationKey": []map[string]any{
 	{"key": "MeterValuesAlignedData", "value": "Energy.Active.Import.Register", "readonly": false},
 }}
 
-// chargers has the chargers' process carry an order out.
+// chargers makes the chargers' process carry out an order.
 func (p *process) chargers(order string) (chargersShare, error) {
 	if _, err := fmt.Fprintln(p.in, order); err != nil {
 		return chargersShare{}, err

@@ -20,8 +20,9 @@ import (
 	records "flexd/internal/store"
 )
 
-// benchWaveCommand times a wave: new prices, every plugged-in car planned again, and what
-// changed stored with its place in the outbox; and then the way to the client's endpoint.
+// benchWaveCommand measures a wave: after new prices every plugged-in car is planned again,
+// and the changes are stored and put into the outbox. It then measures the delivery to the
+// client's endpoint.
 type benchWaveCommand struct {
 	Database  string `help:"An empty store to run on; a temporary SQLite file if not given." aliases:"db" placeholder:"URL"`
 	Cars      int    `help:"How many cars are plugged in." default:"100000"`
@@ -29,8 +30,8 @@ type benchWaveCommand struct {
 	JSON      bool   `name:"json" help:"Print JSON instead of a table."`
 }
 
-// What a wave of 100,000 may take, on either engine. A fleet of another size may take its
-// share of the time, and no less memory.
+// The greatest time and memory for a wave of 100,000 cars, on either engine. For a fleet of
+// another size the time is scaled, and the memory is not.
 const (
 	benchWaveSQLite   = 3 * time.Second
 	benchWavePostgres = 4 * time.Second
@@ -90,8 +91,8 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) error {
 	return bench.Print(c.out, rows)
 }
 
-// measure has a wave planned and delivered by this process alone, and if there are to be
-// more, another by all of them.
+// measure runs a wave that is planned and delivered by this process alone. If there are to be
+// more processes, it then runs another wave with all of them.
 func (w *waveBench) measure(
 	ctx context.Context,
 	b *benchWaveCommand,
@@ -267,12 +268,12 @@ func compareToSingle(n int, v waveResult, single *waveResult) []bench.Row {
 // benchNight is the time for which the cars are plugged in.
 const benchNight = 12 * time.Hour
 
-// plugIn has the cars plugged in.
+// plugIn plugs in the cars.
 func (w *waveBench) plugIn(ctx context.Context) error {
 	return w.eachCar(func(i int) error { return w.plugInCar(ctx, i) })
 }
 
-// eachCar does something for each car, by many workers at once; a worker ends with its first
+// eachCar does something for each car, by many workers at once. A worker ends with its first
 // failure.
 func (w *waveBench) eachCar(do func(i int) error) error {
 	const workers = 64
@@ -292,7 +293,7 @@ func (w *waveBench) eachCar(do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// plugInCar has a car plugged in, with a need of its own.
+// plugInCar plugs in a car with its own need.
 func (w *waveBench) plugInCar(ctx context.Context, i int) error {
 	by := time.Now().Add(benchNight)
 	ready := flex.WallTime(time.Duration(by.In(flex.London).Hour()) * time.Hour)
@@ -335,8 +336,7 @@ func (w *waveBench) rest(ctx context.Context) error {
 	})
 }
 
-// wave makes prices known and has all processes plan the fleet again and then deliver what
-// changed.
+// wave publishes prices. All processes then plan the fleet again and deliver what changed.
 func (w *waveBench) wave(
 	ctx context.Context,
 	price func(i int) float64,
@@ -378,8 +378,8 @@ func (w *waveBench) wave(
 	return v, err
 }
 
-// deliverAll has all processes deliver until every push has arrived, and returns the time that
-// it took.
+// deliverAll lets all processes deliver until every push has arrived. It returns the time that
+// this took.
 func (w *waveBench) deliverAll(
 	ctx context.Context,
 	by []waveShare,
@@ -408,7 +408,7 @@ func (w *waveBench) deliverAll(
 	return took, errors.Join(err, <-delivered)
 }
 
-// all has every process do something at once, and adds up their results.
+// all makes every process do something at once, and adds up their results.
 func (w *waveBench) all(
 	by []waveShare,
 	do func(waveWorker) (waveShare, error),
@@ -457,8 +457,8 @@ func peakMemory(ctx context.Context) int {
 	return mib
 }
 
-// waveSink takes the pushes of waves, and counts those that came twice and those that came
-// after a newer one of their asset.
+// waveSink receives the pushes of waves. It counts those that arrive twice, and those that
+// arrive after a newer one of the same asset.
 type waveSink struct {
 	url string
 
@@ -471,7 +471,8 @@ type waveSink struct {
 	older      int
 }
 
-// expect begins to count n new pushes, and returns a channel that is closed when all have arrived.
+// expect begins to count n new pushes, and returns a channel that is closed when all have
+// arrived.
 func (s *waveSink) expect(n int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

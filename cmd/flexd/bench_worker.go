@@ -15,10 +15,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// Several processes share a wave as several `flexd serve` on one store do. The benchmark is
-// one of them and starts the others, each this program again: it tells them line by line on
-// their standard input when to begin, and they end with that input, also if the benchmark
-// is killed.
+// Several processes share a wave, as several `flexd serve` on one store do. The benchmark is
+// one of them, and starts the others as further processes of this program. It sends them a
+// line on their standard input when they are to begin. They end when that input ends, which
+// also happens if the benchmark is killed.
 
 // waveShare is one process's part of a wave, or of its delivery.
 type waveShare struct {
@@ -66,7 +66,7 @@ func (o ownWorker) deliver(ctx context.Context) (waveShare, error) {
 	return s, err
 }
 
-// tried is how many attempts to push this process has made.
+// tried returns the number of attempts to push that this process has made.
 func (o ownWorker) tried() (int, error) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(o.Push.Collectors()...)
@@ -97,8 +97,8 @@ const (
 	orderDeliver = "deliver"
 )
 
-// Run answers each order with its share, after a first that says that it is ready, until
-// its input ends.
+// Run first prints that it is ready. It then answers each line of its input with what it has
+// done of the wave, until the input ends.
 func (b *benchWorkerCommand) Run(ctx context.Context, c console) error {
 	org, err := flex.ParseID[struct{}](b.Org)
 	if err != nil {
@@ -234,7 +234,7 @@ func (p *process) deliver(context.Context) (waveShare, error) {
 	return p.order(orderDeliver)
 }
 
-// end has the process end and waits for it.
+// end makes the process end, and waits for it.
 func (p *process) end() error {
 	p.in.Close()
 	return p.cmd.Wait()

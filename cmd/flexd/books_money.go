@@ -21,8 +21,8 @@ var amountForm = regexp.MustCompile(`^[0-9]{1,10}(\.[0-9]{2})?$`)
 // poundsFlag is an amount on the command line, in pounds and pence.
 type poundsFlag flex.Pence
 
-// UnmarshalText reads an amount such as 123.45 or 12. A comma is refused: it means one thing
-// here and another elsewhere.
+// UnmarshalText reads an amount such as 123.45 or 12. A comma is refused, because its meaning
+// differs between countries.
 func (p *poundsFlag) UnmarshalText(text []byte) error {
 	if !amountForm.Match(text) {
 		return fmt.Errorf(
@@ -309,7 +309,7 @@ type booksGoodwill struct {
 
 // Run gives goodwill.
 func (b *booksGoodwill) Run(ctx context.Context, c console) error {
-	return b.giveGift(
+	return b.bookGift(
 		ctx,
 		c,
 		ofOrg{store: b.store, Org: b.Name},
@@ -328,7 +328,7 @@ func (f giftFlags) gift(site flex.SiteID, kind ledger.Kind) books.ManualPosting 
 	}
 }
 
-func (f form) giveGift(
+func (f form) bookGift(
 	ctx context.Context,
 	c console,
 	orgStore ofOrg,
@@ -381,7 +381,7 @@ var bonuses = map[string]ledger.Kind{
 
 // Run gives a bonus.
 func (b *booksBonus) Run(ctx context.Context, c console) error {
-	return b.giveGift(
+	return b.bookGift(
 		ctx,
 		c,
 		ofOrg{store: b.store, Org: b.Name},

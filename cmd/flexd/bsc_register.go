@@ -31,7 +31,8 @@ type pointRow struct {
 	Why          []string   `json:"not_settled_because"`
 }
 
-// pointRows returns a point's rows that meet a time: one for each in which its pair is the same.
+// pointRows returns a point's rows that overlap a time. There is one for each part in which
+// its pair is the same.
 func pointRows(
 	p *market.Point,
 	span flex.Span,
@@ -159,7 +160,7 @@ func (o *bscRegister) Run(ctx context.Context, c console) error {
 	)
 }
 
-// reasons are what stands in the way of trading and of settling; one that does of both is there
+// reasons returns what prevents trading and settling. A reason that prevents both is returned
 // once.
 func (r *pointRow) reasons() []string {
 	whys := slices.Clone(r.WhyNot)

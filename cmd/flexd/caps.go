@@ -119,8 +119,8 @@ func (o *capsSet) setsNothing() bool {
 	return !capGiven && !o.ofGroup() && o.Position == ""
 }
 
-// apply sets the given values. Only a group's name creates the group; if it exists, nothing
-// changes.
+// apply sets the given values. With only the name of a group, it creates that group, or
+// changes nothing if the group exists.
 func (o *capsSet) apply(
 	caps *flex.Caps,
 	position []flex.Traded,
@@ -161,7 +161,8 @@ func (o *capsSet) preview(
 	return printCaps(c, caps)
 }
 
-// isEmpty reports whether a group of the caps has no site, and no group that lies in it has one.
+// isEmpty reports whether a group of the caps has no site, and no group that lies in it has
+// one.
 func isEmpty(caps *flex.Caps, group string) bool {
 	if group == "" {
 		return false
@@ -433,8 +434,8 @@ func (o *capsClear) clearGroup(
 	})
 }
 
-// nothingInside refuses to take a group away while others lie in it: they would be bound by
-// less than before.
+// nothingInside refuses to remove a group while other groups lie in it, because the removed
+// cap would no longer limit them.
 func nothingInside(caps *flex.Caps, group string) error {
 	for i := range caps.Groups {
 		if g := &caps.Groups[i]; g.Parent == group {

@@ -78,8 +78,8 @@ func TestCapsClear(t *testing.T) {
 	s.wants(s.run(0, "caps", "clear", "--org", "seeded"), "No caps are set.")
 }
 
-// TestCaps_Parents puts a feeder into a substation and takes it out again, shows both, previews without setting anything, and
-// refuses what cannot be.
+// TestCaps_Parents puts a feeder into a substation and removes it again, shows both, previews
+// a change without making it, and refuses impossible groups.
 func TestCaps_Parents(t *testing.T) {
 	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
 	run, out := commandRunner(t)

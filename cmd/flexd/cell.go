@@ -25,7 +25,8 @@ type cellCommand struct {
 	Move cellMove `cmd:"" help:"Move an organisation to another cell, while all others are served; continue a move that was interrupted, or undo it by naming the cell that it came from."`
 }
 
-// cellFlags name the databases of a flexd: the one of --database, which is called home, and others.
+// cellFlags has the databases of a flexd: the one of --database, which is called home, and
+// others.
 type cellFlags struct {
 	store
 	Cells map[string]string `name:"cell" help:"A further database of this flexd, by its name; may be given more than once. The one of --database is called home. On PostgreSQL all use the keys of --key-file." env:"FLEXD_CELL" placeholder:"NAME=URL"`
@@ -96,8 +97,8 @@ func (f cellFlags) openCells(
 	return m, opened, shut, nil
 }
 
-// eachOtherCell returns a function that calls another with the database of each cell that --cell
-// names; nil if none is named.
+// eachOtherCell returns a function that calls its argument with the database of each cell that
+// --cell names; nil if none is named.
 func (f cellFlags) eachOtherCell() func(context.Context, func(*records.DB) error) error {
 	if len(f.Cells) == 0 {
 		return nil
@@ -163,8 +164,8 @@ func (f cellFlags) claim() (release func(), err error) {
 	return release, nil
 }
 
-// openServed opens the databases that are to be served: one App for the database of the
-// settings, or one for each cell.
+// openServed opens the databases to serve: one App for the database of the settings, or one
+// for each cell.
 func (f cellFlags) openServed(
 	ctx context.Context,
 	settings app.Settings,
@@ -377,11 +378,11 @@ func checkMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 	return found, err
 }
 
-// orgsNamed is how many organisations of several cells the doctor names.
+// orgsNamed is the number of organisations in several cells that the doctor names.
 const orgsNamed = 5
 
-// checkPlaces looks for organisations that several cells serve: each of these plans, pushes
-// and pays for them.
+// checkPlaces looks for organisations that several cells serve. Each of these cells would
+// plan, push and pay for them.
 func (f cellFlags) checkPlaces(ctx context.Context) ([]symptom, error) {
 	if len(f.Cells) == 0 {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A username is of one organisation in all cells: a second is refused where it is made with the cells named, and the doctor names those
-// that were made without.
+// A username belongs to one organisation in all cells. A second one is refused if the cells
+// are named. The doctor lists those that were made without naming the cells.
 func TestCell_Usernames(t *testing.T) {
 	home, north := freshDatabase(t), freshDatabase(t)
 	flexd := commandLineOf(t, home)
@@ -33,8 +33,8 @@ func TestCell_Usernames(t *testing.T) {
 	}
 }
 
-// An organisation goes to another database and back by the command line; its credential is there, and the move is in the
-// audit log.
+// An organisation moves to another database and back by the command line. Its credential moves
+// too, and the move is in the audit log.
 func TestCell_Move(t *testing.T) {
 	home, north := freshDatabase(t), freshDatabase(t)
 	flexd := commandLineOf(t, home)
@@ -80,8 +80,8 @@ func TestCell_Move(t *testing.T) {
 	}
 }
 
-// TestCell_Reseal: secrets are sealed again in each cell that is named, as the older keys are removed for all of them; and a halt says
-// where pushes go on.
+// TestCell_Reseal: secrets are sealed again in every named cell, because the older keys are
+// removed for all of them. A halt says in which cells pushes continue.
 func TestCell_Reseal(t *testing.T) {
 	home, north := freshDatabase(t), freshDatabase(t)
 	flexd := commandLineOf(t, home)
@@ -108,7 +108,8 @@ func TestCell_Reseal(t *testing.T) {
 	}
 }
 
-// An organisation of two cells, one of which was restored from a copy of before its move, is named by the doctor, and not moved.
+// An organisation is in two cells, because one of them was restored from a copy from before
+// its move. The doctor names it, and it is not moved.
 func TestCell_Restored(t *testing.T) {
 	home := freshDatabase(t)
 	flexd := commandLineOf(t, home)

@@ -37,7 +37,7 @@ type grade struct {
 // quick is how soon an endpoint should answer; flexd waits for egress.AttemptTime.
 const quick = time.Second
 
-// Run grades a client's endpoint: it sends what flexd sends in normal operation and after
+// Run tests a client's endpoint. It sends what flexd sends in normal operation and after
 // failures, and compares the answers with those that flexd needs.
 func (f *certify) Run(ctx context.Context, c console) error {
 	_, err := client.SignWebhook(f.Secret, "", clock(), nil)
@@ -106,8 +106,8 @@ func (f *certify) Run(ctx context.Context, c console) error {
 	return nil
 }
 
-// adviceOn returns what to do about an answer other than the one that was expected:
-// acceptance, or a refusal of what is not flexd's. Status 0 is no answer.
+// adviceOn returns what to do about an unexpected answer. The expected one is acceptance, or a
+// refusal of a message that does not come from flexd. Status 0 means no answer.
 func adviceOn(status int, accept bool) string {
 	switch {
 	case status == 0:
@@ -225,7 +225,7 @@ func (f *certify) tries(asset client.AssetID, now time.Time) []certifyTry {
 	return tries
 }
 
-// forgedTries are the pushes that nobody but flexd can have signed, and did not.
+// forgedTries are pushes that flexd did not sign, as a forger would send them.
 func forgedTries(first string, now time.Time, body []byte) []certifyTry {
 	return []certifyTry{
 		{
@@ -269,8 +269,8 @@ func forgedTries(first string, now time.Time, body []byte) []certifyTry {
 	}
 }
 
-// night is a charging profile that allows no charging for some minutes and has no limit from
-// then on.
+// night returns a charging profile that allows no charging for some minutes, and is unlimited
+// from then on.
 func (f *certify) night(
 	asset client.AssetID,
 	now time.Time,

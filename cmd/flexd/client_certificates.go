@@ -116,8 +116,8 @@ func fingerprintsOf(texts []string) ([]string, error) {
 	return fingerprints, nil
 }
 
-// fingerprintOfFile returns the fingerprint of a file's first certificate, which is the
-// client's own; those of its issuers may come after it.
+// fingerprintOfFile returns the fingerprint of the first certificate in a file, which is the
+// client's own; those of its issuers may follow.
 func fingerprintOfFile(name string) (string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -51,8 +51,8 @@ type (
 	}
 )
 
-// postman runs a collection as Postman does, as far as ours goes: variables, what is tested
-// of an answer, and what is kept of it.
+// postman runs a collection as Postman does, with the features that ours uses: variables,
+// tests of an answer, and values that are stored from an answer.
 type postman struct {
 	variables map[string]string
 	faults    []string
@@ -201,8 +201,8 @@ func member(text []byte, path string) (string, error) {
 	return value, nil
 }
 
-// startSandbox starts the program with an organisation acme in a database of its own, and
-// returns its address.
+// startSandbox starts the program with an organisation acme in its own database, and returns
+// its address.
 func startSandbox(t *testing.T, password string) string {
 	t.Helper()
 	file := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
@@ -240,8 +240,8 @@ func startSandbox(t *testing.T, password string) string {
 	return ""
 }
 
-// TestCollection runs the whole Postman collection in one go from a fresh sandbox: each answer
-// has the status that the collection tests. A collection without its registration is found out.
+// TestCollection runs the whole Postman collection from a fresh sandbox: each answer has the
+// status that the collection tests. A collection without its registration fails.
 func TestCollection(t *testing.T) {
 	t.Parallel()
 	const password = "quick-start-secret"

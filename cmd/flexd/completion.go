@@ -14,7 +14,7 @@ type completion struct {
 	Shell string `arg:"" help:"bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
-// The scripts that a shell runs: they find the command that was typed so far, and offer the
+// The scripts that a shell runs. They find the command that was typed so far, and offer the
 // words that may follow.
 const (
 	bashScript = `_flexd() {

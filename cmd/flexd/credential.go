@@ -163,8 +163,8 @@ func namedOrg(
 	return org, err
 }
 
-// orgOfCredential returns whose credential it is, so that the audit log says so; nobody's if
-// there is none of that name.
+// orgOfCredential returns the organisation of a credential, for the audit log; none if there
+// is no credential of that name.
 func orgOfCredential(
 	ctx context.Context,
 	h *app.App,

@@ -72,7 +72,8 @@ func TestCredentials(t *testing.T) {
 	run((&auditList{store: s, Limit: 20}).Run, "roll credential")
 }
 
-// TestCredentials_AuditOrg has an organisation's operators read in the audit log what is done to its credentials.
+// TestCredentials_AuditOrg: an organisation's operators read in the audit log what was done to
+// its credentials.
 func TestCredentials_AuditOrg(t *testing.T) {
 	s := store{Database: freshDatabase(t), Environment: "sandbox"}
 	run, _ := commandRunner(t)

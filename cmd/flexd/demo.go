@@ -32,8 +32,8 @@ type demo struct {
 	Once   bool    `help:"End when the last car has gone; otherwise flexd goes on answering until stopped."`
 }
 
-// demoPassword is long enough for the rules and easy to type: the demo listens on the
-// loopback, unless an address is given.
+// demoPassword is long enough for the rules and easy to type. That is safe because the demo
+// listens on the loopback only, unless an address is given.
 const demoPassword = "demo-demo-demo"
 
 // play is a demo under way.
@@ -147,8 +147,8 @@ func (d *demo) listen(c console) (net.Listener, error) {
 	return l, err
 }
 
-// openDemo opens a sandbox whose database lies in the folder and is sealed with a key that ends
-// with this process.
+// openDemo opens a sandbox with its database in the folder. The database is sealed with a key
+// that is lost when this process ends.
 func openDemo(
 	ctx context.Context,
 	dir, base string,
@@ -175,8 +175,8 @@ func openDemo(
 	})
 }
 
-// prepare makes the organisation, turns its clock to the coming evening, and imports what
-// the simulation needs.
+// prepare creates the organisation, sets its clock to the coming evening, and imports what the
+// simulation needs.
 func (p *play) prepare(ctx context.Context) error {
 	org, _, err := p.app.Access.AddOrg(ctx, "Demo", "demo", demoPassword)
 	if err != nil {
@@ -251,8 +251,8 @@ func eveningOf(day flex.Day) time.Time {
 	return day.Add(1).Start().Add(-6*time.Hour - 30*time.Minute)
 }
 
-// sampleDay is the day whose prices, and those around it, every evening has: whatever today
-// is, each case shows what it is to show.
+// sampleDay is the day whose prices, with those around it, every evening uses. So each case
+// shows the same thing on whatever day the demo runs.
 var sampleDay = flex.Day{
 	Year:  2026,
 	Month: time.November,
@@ -279,9 +279,9 @@ func sampled(
 	return prices, err
 }
 
-// The evening's prices are first a forecast without the windy hours; at revisedAt after its start
-// the market publishes what they turn out to be. Until the windy hours both are the same, so that
-// every decision can be checked against the price that stands beside it.
+// The evening's prices are first a forecast without the windy hours. revisedAt after its
+// start, the market publishes the actual prices. Up to the windy hours both are the same, so
+// that every decision can be checked against the price beside it.
 const (
 	priceSource = "GB system price 2018"
 	revisedAt   = 4*time.Hour + 10*time.Minute
@@ -321,7 +321,7 @@ func (p *play) market(
 }
 
 // revise makes the prices of the windy hours negative, and returns the market's message about
-// it.
+// that.
 func revise(prices []flex.PricedPeriod, start time.Time) string {
 	var before []flex.Price
 
@@ -381,8 +381,8 @@ func (p *play) endpoint(ctx context.Context) error {
 	return err
 }
 
-// greeting says where to look, and how to try the interface: each line is to be pasted. It is
-// given the base URL, the password, an MPAN, whose prices these are and the speed.
+// greeting says where to look and how to try the interface; each line can be pasted. Its
+// arguments are the base URL, the password, an MPAN, the source of the prices and the speed.
 const greeting = `
 flexd demo: a sandbox on this machine; nothing leaves it.
 
@@ -443,5 +443,6 @@ const (
 	speedMax  = 1000
 )
 
-// creditedAfter is how long after the last car has gone its last readings are in and credited.
+// creditedAfter is the time from the departure of the last car until its last readings are
+// received and credited.
 const creditedAfter = time.Hour

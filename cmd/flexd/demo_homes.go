@@ -7,8 +7,8 @@ import (
 	"flexd/sim"
 )
 
-// demoMPANs are metering points of the demo's directory, one for each home; the last is free
-// for the reader.
+// demoMPANs lists the metering points of the demo's directory, one for each home; the last is
+// free for the reader.
 var demoMPANs = []string{
 	"1299000012001",
 	"1499000014008",
@@ -183,8 +183,8 @@ func demoBatteries() []*sim.Battery {
 	}}
 }
 
-// windy are the half-hours, from the evening's start on, that the revised prices put below
-// zero: the only prices that are not the market's own.
+// windy are the half-hours, counted from the evening's start, whose revised prices are below
+// zero. These are the only prices that are not the market's own.
 const (
 	windyFrom  = 9*time.Hour + 30*time.Minute
 	windyTo    = 11 * time.Hour

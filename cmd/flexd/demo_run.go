@@ -27,9 +27,8 @@ func (p *play) night(ctx context.Context) error {
 	return err
 }
 
-// run plays the evening. The organisation's clock is turned frame by frame, through the
-// interface like a client would, so that every job that is due has run before the cars
-// move.
+// run plays the evening. It advances the organisation's clock frame by frame through the
+// interface, as a client would. So every job that is due has run before the cars move.
 func (p *play) run(ctx context.Context) error {
 	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())
 	// a fast evening moves more often, and no car leaves late

@@ -11,8 +11,8 @@ import (
 	"flexd/sim"
 )
 
-// TestDemo plays the evening as fast as it goes: every case is named when it begins and in
-// the balance, with what is missing where a need cannot be met, and the lines fit a terminal.
+// TestDemo plays the evening as fast as possible. Every case is named when it begins and in
+// the final summary, with what is missing if a need cannot be met. The lines fit a terminal.
 func TestDemo(t *testing.T) {
 	var out bytes.Buffer
 	d := demo{Listen: "127.0.0.1:0", Speed: speedMax, Once: true}
@@ -37,7 +37,8 @@ func TestDemo(t *testing.T) {
 		t.Error("the need that cannot be met is not said to be short")
 	}
 
-	// The saving of a night is shown on the day on which its cars were plugged in, and the night ends on the next.
+	// The saving of a night is shown on the day on which its cars were plugged in, and the
+	// night ends on the next.
 	_, link, _ := strings.Cut(balance, "/console/past?day=")
 	if day, _, _ := strings.Cut(link, "\n"); day != before.String() && day != nextEvening().String() {
 		t.Errorf("the balance leads to the fleet's past of %q, not of the day on which the cars came", day)
@@ -53,7 +54,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// Whoever shows the demo to a network is told that everybody can log in.
+// An operator who opens the demo to a network gets the warning that everybody can log in.
 func TestDemo_Reachable(t *testing.T) {
 	for address, warned := range map[string]bool{"127.0.0.1": false, "::1": false, "0.0.0.0": true, "192.0.2.1": true} {
 		var errs bytes.Buffer

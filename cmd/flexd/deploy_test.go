@@ -22,7 +22,7 @@ import (
 
 const deployFolder = "../../deploy"
 
-// expressions returns those of the rules and of the dashboard, each with where it stands.
+// expressions returns the expressions of the rules and of the dashboard, each with its place.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -76,8 +76,8 @@ func expressions(t *testing.T) map[string]string {
 	return found
 }
 
-// faultsOf says what is wrong with an expression: brackets without their partners, metrics that
-// are not there, and labels of theirs with values that nothing has.
+// faultsOf returns what is wrong with an expression: brackets that do not match, metrics that
+// do not exist, and labels with values that never occur.
 func faultsOf(expr string, metrics map[string]bool) (faults []string) {
 	var open []rune
 	for _, c := range quoted.ReplaceAllString(expr, `""`) {
@@ -127,7 +127,7 @@ var (
 	kindIs     = regexp.MustCompile(`flexd_exceptions\{kind=~?"([^"]*)"`)
 )
 
-// TestDeploy holds the shipped rules and the dashboard against the metrics that there are.
+// TestDeploy compares the shipped rules and the dashboard with the metrics that exist.
 func TestDeploy(t *testing.T) {
 	s := &troubles{T: t, database: freshDatabase(t)}
 	h := s.serve()
@@ -174,7 +174,8 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// shippedRules reads after which time each kind of exception fires an alert by the shipped rules.
+// shippedRules returns the time after which the shipped rules fire an alert, for each kind of
+// exception.
 func shippedRules(t *testing.T) map[operations.Kind]time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(deployFolder, "prometheus/rules.yml"))
@@ -214,8 +215,8 @@ func shippedRules(t *testing.T) map[operations.Kind]time.Duration {
 	return after
 }
 
-// TestDeploy_Defaults holds the shipped rules against flexd's own, as long as nobody has changed these: whoever uses
-// the first in place of the second is alerted to the same, after the same time.
+// TestDeploy_Defaults compares the shipped rules with flexd's own default rules: somebody who
+// uses the former instead of the latter gets the same alerts after the same time.
 func TestDeploy_Defaults(t *testing.T) {
 	s := &troubles{T: t, database: freshDatabase(t)}
 	h := s.serve()

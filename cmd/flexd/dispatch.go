@@ -33,8 +33,8 @@ type dispatchSend struct {
 	DryRun bool          `name:"dry-run" help:"Say what the dispatch would do, and send nothing."`
 }
 
-// Run queues the dispatch; a running `flexd serve` sends it. With --dry-run it says what it
-// would do.
+// Run queues the dispatch, which a running `flexd serve` sends. With --dry-run it only says
+// what it would do.
 func (o *dispatchSend) Run(
 	ctx context.Context,
 	c console,
@@ -151,8 +151,8 @@ func (o *dispatchSend) queue(
 	return o.printQueued(c, queued, report)
 }
 
-// reportQueued is the report of a dispatch that was just queued, with what is expected of it;
-// nil if it names no battery.
+// reportQueued returns the report of a dispatch that was just queued, with its expected
+// effect; nil if it names no battery.
 func reportQueued(
 	ctx context.Context,
 	h *app.App,
@@ -206,7 +206,7 @@ func (o *dispatchSend) printQueued(
 	report *control.InstructionReport,
 ) error {
 	events, message := []fields{}, ""
-	short, saidShort := shortOf(report)
+	short, shortText := shortOf(report)
 
 	for _, d := range queued {
 		assets := []flex.AssetID{}
@@ -230,7 +230,7 @@ func (o *dispatchSend) printQueued(
 		)
 	}
 
-	message += saidShort
+	message += shortText
 	if len(queued) > 0 && !queued[0].Instruction.IsZero() {
 		message += fmt.Sprintf(
 			"instruction %s: see flexd instruct report, or end it with flexd instruct stop\n",
@@ -246,8 +246,8 @@ func (o *dispatchSend) printQueued(
 	)
 }
 
-// shortOf is how much of a dispatch its batteries cannot follow, as they hold too little above
-// their reserve or have no room, and in which half-hours.
+// shortOf returns how much of a dispatch its batteries cannot follow, because they store too
+// little above their reserve or have no room, and in which half-hours.
 func shortOf(report *control.InstructionReport) (flex.WattHours, string) {
 	if report == nil {
 		return 0, ""

@@ -29,8 +29,8 @@ type symptom struct {
 	Do     string `json:"do,omitempty"` // what to do about it
 }
 
-// Run looks at the store, the prices, the pushes and the organisations, and says what is
-// not well and what to do about it.
+// Run checks the store, the prices, the pushes and the organisations. It says what is wrong,
+// and what to do about it.
 func (d *doctor) Run(ctx context.Context, c console) error {
 	h, err := d.open(ctx)
 	if err != nil {
@@ -85,8 +85,8 @@ func (c console) symptoms(found []symptom) error {
 	return w.Flush()
 }
 
-// checkServing sees whether a flexd serves a SQLite database. Who serves one on PostgreSQL it
-// does not know.
+// checkServing checks whether a flexd serves a SQLite database. On PostgreSQL that is not
+// known.
 func checkServing(s store) []symptom {
 	path, embedded := s.path()
 	if !embedded {
@@ -214,8 +214,8 @@ func checkClock(db *records.DB) symptom {
 	return clock
 }
 
-// checkPrices lists the sources of prices. One that ended and that nobody needs is well: the
-// exceptions go by the same rule.
+// checkPrices lists the sources of prices. A source that ended and that nobody needs is not a
+// symptom; the exceptions follow the same rule.
 func checkPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	sources, err := h.PriceSources(ctx)
 	if err != nil {
@@ -359,8 +359,8 @@ func unreadSymptom(u *operations.Unread) symptom {
 	)
 }
 
-// knownToServing are the exceptions that only the process that serves knows all of: its jobs,
-// its database, and the sources of prices that it asks.
+// knownToServing lists the exceptions that only the process that serves knows completely:
+// those of its jobs, its database, and its sources of prices.
 var knownToServing = []operations.Kind{
 	operations.JobFailed,
 	operations.DatabaseFailing,
@@ -463,11 +463,11 @@ func jobSymptom(s records.JobState, now time.Time) symptom {
 	return x
 }
 
-// usernamesNamed is how many usernames of two cells the doctor names.
+// usernamesNamed is the number of usernames in two cells that the doctor names.
 const usernamesNamed = 5
 
-// checkUsernames looks for usernames of two organisations in two cells, of which a login
-// finds the first.
+// checkUsernames looks for usernames that two organisations have in two cells. A login finds
+// only the first.
 func checkUsernames(
 	ctx context.Context,
 	h *app.App,

@@ -39,7 +39,8 @@ func (d *doctor) looks() []look {
 	}
 }
 
-// try looks. Where that fails, or panics, the failure is a symptom: the doctor goes on with the next look.
+// try runs a check. If that fails or panics, the failure is a symptom, and the doctor
+// continues with the next check.
 func (l look) try(ctx context.Context, h *app.App) []symptom {
 	found, err := l.found(ctx, h)
 	if err == nil {

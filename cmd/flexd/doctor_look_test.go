@@ -64,7 +64,7 @@ func linesOf(said, part string) (lines []string) {
 	return lines
 }
 
-// A look that panics is a symptom without the stack; what it found before it failed is reported too.
+// A check that panics is a symptom, without the stack. What it found before is reported too.
 func TestDoctor_LookPanics(t *testing.T) {
 	panics := look{"a part", func(context.Context, *app.App) ([]symptom, error) { panic("planted") }}
 	found := panics.try(t.Context(), nil)

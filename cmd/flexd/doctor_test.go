@@ -100,7 +100,8 @@ func TestDoctor_Serving(t *testing.T) {
 	}
 }
 
-// A source of prices that ended and that nobody needs is well; once an organisation plans by it, it is not.
+// A source of prices that ended and that nobody needs is no symptom. Once an organisation
+// plans by it, it is one.
 func TestDoctor_RetiredPrices(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		run := commandLineOf(t, url)

@@ -13,7 +13,8 @@ import (
 	"flexd/test/browser"
 )
 
-// The element says what will be missing of a car that is not to be charged at all, such as before its tariff's cheap hours.
+// The element says how much a car will lack that is not to be charged at all, such as before
+// its tariff's cheap hours.
 func TestElement_NothingPossible(t *testing.T) {
 	browser := browser.Tab(t)
 	pages := map[string]string{

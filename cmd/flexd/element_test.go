@@ -57,8 +57,9 @@ func (c caller) ask(method, path string, form url.Values, body string) (answer m
 	return answer
 }
 
-// The element shows a household's cars on another site's page, in two languages, with a component token:
-// two cars, one plugged in; charge now and back; and what it says when the token is none any more.
+// The element shows a household's two cars, one of them plugged in, on another site's page, in
+// two languages, with a component token. It starts and ends charge-now, and shows a message
+// when the token is no longer valid.
 var asOfField = regexp.MustCompile(`"as_of": ?"[^"]+"`)
 
 func TestElement(t *testing.T) {
@@ -94,7 +95,8 @@ func TestElement(t *testing.T) {
 	defer service.Close()
 
 	var prices []flex.PricedPeriod
-	// two hours are cheaper than the median, which stands for a missing price: who needs more charges at no known price
+	// two hours are cheaper than the median, which replaces a missing price: a car that needs
+	// more charges at no known price
 	for i, price := range []float64{14, 15, 10, 10, 10, 10, 13, 14, 15, 400} {
 		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(time.Now()).Add(i), Known: true, Price: flex.FromGBPPerMWh(price)})
 	}
@@ -212,7 +214,8 @@ func TestElement(t *testing.T) {
 	}
 }
 
-// shownUntil returns what the element shows once it has a text: its texts, and a word for each bar.
+// shownUntil waits until the element shows a text. It returns all its texts, and a word for
+// each bar.
 func shownUntil(t *testing.T, browser context.Context, text string) (shown string) {
 	t.Helper()
 	const read = `(() => { const r = document.querySelector("flexd-household")?.shadowRoot; return r ? [...r.querySelectorAll("h3,p,button")].map((e) => e.textContent).concat([...r.querySelectorAll("rect")].map((e) => "[" + e.getAttribute("class") + "]")).join("\n") : "" })()`

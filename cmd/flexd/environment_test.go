@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestEnvironment has a database that was made for one environment refuse the commands of the other.
+// TestEnvironment: a database that was made for one environment refuses the commands of the
+// other.
 func TestEnvironment(t *testing.T) {
 	for made, other := range map[string]string{"sandbox": "production", "production": "sandbox"} {
 		t.Run(made, func(t *testing.T) {
@@ -33,8 +34,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestEnvironment_Unknown has a database of which nobody said what it is for be anybody's, until a clock in it is turned:
-// only the sandbox's are.
+// TestEnvironment_Unknown: a database without a recorded purpose may be used for any, until
+// its clock is advanced. After that it is only the sandbox's.
 func TestEnvironment_Unknown(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
@@ -66,7 +67,8 @@ func TestEnvironment_Unknown(t *testing.T) {
 	opens("sandbox", exitDone)
 }
 
-// TestEnvironment_Import has a database be of the environment of the organisation that was taken in.
+// TestEnvironment_Import: a database gets the environment of the organisation that is
+// imported.
 func TestEnvironment_Import(t *testing.T) {
 	flexd := commandLineOf(t, freshDatabase(t))
 	if code, said := flexd("org add Acme --username acme --environment sandbox"); code != exitDone {

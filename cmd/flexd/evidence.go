@@ -62,7 +62,8 @@ func (o *evidenceCommand) Run(ctx context.Context, c console) error {
 	return e.print(c)
 }
 
-// evidence is the evidence as it is printed: powers in kW, energies in kWh, instants as RFC 3339.
+// evidence is the evidence as it is printed: powers in kW, energies in kWh, instants as RFC
+// 3339.
 type evidence struct {
 	Organisation string                `json:"organisation"`
 	From         time.Time             `json:"from"`

@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// groups are the parts of the help's list of commands, in their order; what has no other part
-// is in the last.
+// groups are the parts of the help's list of commands, in order. Commands without a part are
+// in the last one.
 var groups = []kong.Group{
 	{Key: "start", Title: "Get started and run:"},
 	{Key: "people", Title: "Organisations and people:"},

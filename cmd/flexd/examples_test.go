@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Each command's help ends with an example, and the command line takes each example. Files that
-// they name are there.
+// Each command's help ends with an example, and the command line accepts each example. The
+// files that they name exist.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var cmds commands

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestExceptions_WithdrawalByItsClock has a withdrawal wait by the clock of its organisation, which was advanced by a day.
+// TestExceptions_WithdrawalByItsClock: a withdrawal waits by the clock of its organisation,
+// which was advanced by a day.
 func TestExceptions_WithdrawalByItsClock(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// instructNobody has an instruction for an hour call nobody. It has the id of an asset.
+// instructNobody adds an instruction of one hour that calls nobody. It has the id of an asset.
 func (s *troubles) instructNobody(from time.Time, id flex.AssetID) {
 	s.Helper()
 	s.Exec(`INSERT INTO instruction (org_id, id, change_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target)
@@ -19,7 +19,8 @@ func (s *troubles) instructNobody(from time.Time, id flex.AssetID) {
 		s.Org.Bytes(), id.Bytes(), from.UnixMicro(), from.Add(time.Hour).UnixMicro(), s.now.Add(-time.Hour).UnixMicro())
 }
 
-// unanswered has a product wait for answers for so long, in which nobody takes part. It has the id of an asset.
+// unanswered adds a product in which nobody takes part, and to which answers are open for a
+// time. It has the id of an asset.
 func (s *troubles) unanswered(id flex.AssetID, ends time.Duration) {
 	s.Helper()
 	by := s.now.Add(ends)
@@ -48,8 +49,9 @@ func (s *troubles) of(h *app.App, kind operations.Kind) string {
 	return text
 }
 
-// TestExceptions_InstructionUncalled has an instruction call nobody, a car, a car that has refused, and a car that it let go, before it
-// begins and while it runs, and then be stopped.
+// TestExceptions_InstructionUncalled looks at an instruction that calls nobody, one car, a car
+// that has refused, and a car that was released, before it begins and while it runs. Then the
+// instruction is stopped.
 func TestExceptions_InstructionUncalled(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
@@ -96,7 +98,8 @@ func TestExceptions_InstructionUncalled(t *testing.T) {
 	})
 }
 
-// TestExceptions_ProductUnanswered has answers to a product end in two days, in two hours, and have ended; then a household takes part.
+// TestExceptions_ProductUnanswered: answers to a product end in two days, end in two hours,
+// and have ended. Then a household takes part.
 func TestExceptions_ProductUnanswered(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}

@@ -83,8 +83,9 @@ func (s *troubles) car() flex.AssetID {
 	return asset
 }
 
-// plan gives the car a schedule of 7 kW for a time from now on, that is to bring it so many Wh
-// by a time from now, of which the tariff permits what offPeak says. It returns the event.
+// plan gives the car a schedule of 7 kW for a time from now on. The schedule is to bring a
+// number of Wh by a time from now, of which off-peak time permits what offPeak says. It
+// returns the event.
 func (s *troubles) plan(asset flex.AssetID, draws time.Duration, need int64, ready time.Duration, offPeak string) []byte {
 	s.Helper()
 	s.event++
@@ -99,8 +100,8 @@ func (s *troubles) plan(asset flex.AssetID, draws time.Duration, need int64, rea
 	return id[:]
 }
 
-// push puts a car's schedule into the outbox: with a turn it waits since 10 minutes, without
-// it was refused for good.
+// push puts a car's schedule into the outbox. With a turn it has waited for 10 minutes;
+// without one it was refused for good.
 func (s *troubles) push(asset flex.AssetID, event []byte, turn any) {
 	s.Helper()
 	ago := s.now.Add(-10 * time.Minute).UnixMicro()
@@ -108,7 +109,7 @@ func (s *troubles) push(asset flex.AssetID, event []byte, turn any) {
 		VALUES ($1, $2, 'schedule', 'schedule', $1, $3, 1, $4, $5, $6, $4)`, asset.Bytes(), s.Org.Bytes(), event, ago, s.now.Add(9*time.Hour).UnixMicro(), turn)
 }
 
-// plant has one thing of each kind be wrong, of those that a store can show.
+// plant makes one thing of each kind go wrong, of those that a store can show.
 func (s *troubles) plant(h *app.App) {
 	s.Helper()
 	const kWh, always = 1000, "00:00-24:00"
@@ -199,7 +200,8 @@ func (s *troubles) plant(h *app.App) {
 		VALUES ($1, $2, $1, $1, 0, $3, $4, 0, 'refused', 'it has no end', $3)`, waiting.Bytes(), s.Org.Bytes(), ago, s.now.UnixMicro())
 }
 
-// unsent has a queued job fail for good, another have failed too long ago to be named, and an alert fire for which there is no route.
+// unsent makes a queued job fail for good, adds another that failed too long ago to be listed,
+// and makes an alert fire for which there is no route.
 func (s *troubles) unsent(asset flex.AssetID) {
 	s.Helper()
 	now := s.now.UnixMicro()
@@ -222,7 +224,8 @@ func (s *troubles) notReleased(asset flex.AssetID) {
 		asset.Bytes(), s.Org.Bytes())
 }
 
-// dispatchRefused has a client refuse a dispatch of an asset that has an hour to go. The event has the asset's id.
+// dispatchRefused adds a dispatch of an asset with an hour to go, which the client refused.
+// The event has the asset's id.
 func (s *troubles) dispatchRefused(asset flex.AssetID) {
 	s.Helper()
 	now, hour := s.now.UnixMicro(), time.Hour.Microseconds()
@@ -233,7 +236,8 @@ func (s *troubles) dispatchRefused(asset flex.AssetID) {
 		VALUES ($1, $2, 'dispatch', 'dispatch', $1, 1, $3, $4, $3)`, asset.Bytes(), s.Org.Bytes(), now-hour, now+hour)
 }
 
-// silence has a client not reach the charger of one asset, the readings of another stop, and of a battery only the state of charge.
+// silence makes one asset's charger unreachable for its client, stops the readings of another,
+// and leaves a battery with only its state of charge.
 func (s *troubles) silence(offline, missing, battery flex.AssetID) {
 	s.Helper()
 	s.Exec(`INSERT INTO unreached (asset_id, org_id, event_id, since_at) VALUES ($1, $2, $1, $3)`, offline.Bytes(), s.Org.Bytes(), s.now.Add(-time.Hour).UnixMicro())
@@ -266,8 +270,8 @@ func (s *troubles) failingJob() *worker.Worker {
 	return w
 }
 
-// browse returns what answers a path: as an operator of the console, and as a program of the
-// organisation.
+// browse returns functions that request a path: as an operator of the console, and as a
+// program of the organisation.
 func (s *troubles) browse(h *app.App) (page, program func(path string) string) {
 	s.Helper()
 	ctx := s.Context()
@@ -324,8 +328,9 @@ func (s *troubles) browse(h *app.App) (page, program func(path string) string) {
 
 const nothing = `<p class="notice good">Nothing needs looking at`
 
-// TestExceptions_EveryPlace has one thing of each kind be wrong, and finds each in every place
-// where an operator or a program may look. Before, the page says that nothing is.
+// TestExceptions_EveryPlace makes one thing of each kind go wrong, and finds each in every
+// place where an operator or a program may look. Before that, the page says that nothing is
+// wrong.
 func TestExceptions_EveryPlace(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second), kinds: operations.Kinds}
@@ -362,8 +367,8 @@ func TestExceptions_EveryPlace(t *testing.T) {
 	})
 }
 
-// TestExceptions_Reported has a client accept two schedules and report then that they were rejected and failed:
-// every place says so, until one is reported as executed.
+// TestExceptions_Reported: a client accepts two schedules, and reports afterwards that they
+// were rejected and failed. Every place says so, until one is reported as executed.
 func TestExceptions_Reported(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
@@ -404,8 +409,8 @@ func TestExceptions_Reported(t *testing.T) {
 	})
 }
 
-// TestExceptions_NotExported has a withdrawal be approved and in no payment file, and then in one and without a result: each is named
-// when it waits for too long.
+// TestExceptions_NotExported: a withdrawal is approved and in no payment file, and then in one
+// without a result. Each is listed when it has waited for too long.
 func TestExceptions_NotExported(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
@@ -446,7 +451,8 @@ func TestExceptions_NotExported(t *testing.T) {
 	})
 }
 
-// TestExceptions_HeaterRefused has a client refuse the plan of a hot-water tank: nobody controls it, though nothing is plugged in.
+// TestExceptions_HeaterRefused: a client refuses the plan of a hot-water tank. The tank is
+// listed as not controlled, although nothing is plugged in.
 func TestExceptions_HeaterRefused(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
@@ -468,8 +474,9 @@ func TestExceptions_HeaterRefused(t *testing.T) {
 	})
 }
 
-// TestExceptions_DispatchRefused has a client refuse the dispatch of one of two batteries, or accept it and report that it failed:
-// that battery is not where its plan has it, until it is executed or its time is over.
+// TestExceptions_DispatchRefused: a client refuses the dispatch of one of two batteries, or
+// accepts it and reports that it failed. That battery is listed as not following its plan,
+// until the dispatch is executed or its time is over.
 func TestExceptions_DispatchRefused(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
@@ -508,8 +515,9 @@ func TestExceptions_DispatchRefused(t *testing.T) {
 	})
 }
 
-// TestExceptions_NoDispatchEndpoint has a dispatch wait for an endpoint that was never set, which is no
-// client's fault; and then for one that gave no answer, whose error is told.
+// TestExceptions_NoDispatchEndpoint: a dispatch waits for an endpoint that was never set,
+// which is no fault of the client. Another waits for an endpoint that gave no answer, and the
+// exception shows its error.
 func TestExceptions_NoDispatchEndpoint(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
@@ -564,7 +572,7 @@ func (s *troubles) accepted(asset flex.AssetID) []byte {
 	return event
 }
 
-// report keeps a callback of a client.
+// report stores a callback of a client.
 func (s *troubles) report(asset flex.AssetID, event []byte, status flex.CallbackStatus) {
 	s.Helper()
 	s.Exec(`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $5)`,
@@ -584,8 +592,8 @@ func (s *troubles) inConsole(page func(path string) string) {
 	}
 }
 
-// inLists follows the page of each exception from the fleet's: it is there, and where it lists things of one
-// kind it lists as many as the exception counts, of whatever else there is.
+// inLists follows the link of each exception on the fleet's page. The page exists, and a list
+// of things of one kind has as many as the exception counts, whatever else there is.
 func (s *troubles) inLists(page func(path string) string) {
 	s.Helper()
 	var fleet struct {
@@ -655,8 +663,9 @@ func (s *troubles) inMetrics(text string) {
 	}
 }
 
-// inAlerts has every rule be on at once, and reads what a route is sent. Without the route, which it removes in the end, alerts fire
-// that nobody is sent: with it there are none of these.
+// inAlerts makes every rule fire at once, and reads what a route is sent. Without the route,
+// which it removes at the end, there are alerts that are sent to nobody; with it there are
+// none.
 func (s *troubles) inAlerts(h *app.App) {
 	s.Helper()
 	var mu sync.Mutex

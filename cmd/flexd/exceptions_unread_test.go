@@ -10,8 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestExceptions_OneKindUnread has exceptions of one kind not be readable. Every place where an operator or a program may look names the
-// kind, does not say that nothing is wrong, and has what is found of another kind.
+// TestExceptions_OneKindUnread: exceptions of one kind cannot be read. Every place where an
+// operator or a program may look names the kind, does not say that nothing is wrong, and lists
+// what is found of another kind.
 func TestExceptions_OneKindUnread(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second), kinds: []operations.Kind{operations.Excluded}}

@@ -18,7 +18,7 @@ type pricesFetch struct {
 	To     string `help:"Last day in London, YYYY-MM-DD, included; tomorrow if not given." placeholder:"DAY"`
 }
 
-// Run fetches the prices of the days, a publication for each trading day that says
+// Run fetches the prices of the days. It adds a publication for each trading day with
 // something new.
 func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	h, err := p.openOrCreate(ctx)

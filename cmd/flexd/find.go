@@ -19,7 +19,7 @@ type findCommand struct {
 	JSON bool     `help:"Print as JSON." name:"json"`
 }
 
-// The most sites, and the most assets, that are printed; and the longest text that is looked for.
+// The most sites and assets that are printed, and the longest search text.
 const (
 	findMax     = 50
 	findTextMax = 200
@@ -78,8 +78,8 @@ func (f *foundRows) count() int {
 	return len(f.Sites) + len(f.Assets) + len(f.Left) + len(f.Payments)
 }
 
-// note writes in the audit log whose sites were found, but not the search text, which may be
-// somebody's e-mail address.
+// note writes to the audit log whose sites were found. It does not write the search text,
+// which may be somebody's e-mail address.
 func (f *foundRows) note(ctx context.Context, h *app.App) error {
 	if f.count() == 0 {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// A site and its assets are found by what the console's search takes, and the audit log has which were found and not by what.
+// A site and its assets are found by the same texts as in the console's search. The audit log
+// has which were found, but not the text.
 func TestFind(t *testing.T) {
 	flexd, _, seed := openSeeded(t)
 	site := seed.Site(flex.FullScheduleMethod)

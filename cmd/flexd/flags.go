@@ -30,8 +30,8 @@ func (f form) print(c console, outcome any, format string, parts ...any) error {
 	return err
 }
 
-// always is that flag where there is no other form, so that a script need not know which
-// commands have one.
+// always is the same flag for commands that have no other form, so that a script need not know
+// which commands have one.
 type always struct {
 	JSON bool `help:"Has no effect: the output is always JSON." name:"json"`
 }
@@ -45,8 +45,8 @@ type reader struct {
 	read     func(into reflect.Value, text string) error
 }
 
-// Decode reads the value, or returns what is wrong with it and what would be right; kong puts the
-// flag's name before.
+// Decode reads the value, or returns what is wrong with it and what would be right. kong adds
+// the flag's name in front.
 func (r reader) Decode(ctx *kong.DecodeContext, into reflect.Value) error {
 	token, err := ctx.Scan.PopValue("value")
 	if err != nil {
@@ -95,7 +95,7 @@ func upTo(most int64) reader {
 	}
 }
 
-// readers are how flags of the types that Go knows, and those of limits, are read.
+// readers has the readers of flags, by type: for types of Go, and for those of limits.
 func readers() kong.Option {
 	whole := reader{"a whole number such as 20", readInteger}
 
@@ -138,8 +138,8 @@ func readNumber(into reflect.Value, text string) error {
 	return err
 }
 
-// readText takes any text that a record can keep; a database, an audit log and JSON cannot
-// keep other bytes.
+// readText accepts any text that a record can store. A database, an audit log and JSON cannot
+// store other bytes.
 func readText(into reflect.Value, text string) error {
 	if !utf8.ValidString(text) {
 		return strconv.ErrSyntax
@@ -183,8 +183,8 @@ func readNetwork(into reflect.Value, text string) error {
 // negative is a number below zero, as in --kw -5.
 var negative = regexp.MustCompile(`^-[0-9.]`)
 
-// joinNegatives writes a flag with a number below zero as one word, as the reader of the line
-// would take the number for a flag. No command takes such a number but as a flag's value.
+// joinNegatives writes a flag and its negative number as one word, because the parser would
+// take the number for a flag. Commands take such numbers only as values of flags.
 func joinNegatives(args []string) []string {
 	var joined []string
 	for i, arg := range args {

@@ -64,8 +64,8 @@ func parserOf(t *testing.T, cmds *commands) *kong.Kong {
 	return p
 }
 
-// A flag of each type with a wrong value: the message names the flag, repeats what was wrong, and
-// says what would be right, in no words of Go's.
+// A flag of each type with a wrong value: the message names the flag, repeats the value, and
+// says what would be right, without terms of Go.
 func TestFlags_Wrong(t *testing.T) {
 	t.Chdir(t.TempDir())
 	count := map[string]int{}
@@ -203,8 +203,8 @@ func TestJSON_Outcomes(t *testing.T) {
 	}
 }
 
-// A list is as long as its flag --limit says, from 1 to the most that it may be; none is read from
-// the store before that is known.
+// A list has as many rows as its flag --limit says, from 1 to the greatest allowed number. A
+// wrong number is refused before anything is read from the store.
 func TestFlags_Limit(t *testing.T) {
 	most := map[string]int{"dispatch list": dispatchLimitMax, "audit list": actLimitMax}
 	tried := 0

@@ -34,7 +34,7 @@ func TestFleetEnvelope(t *testing.T) {
 	}
 }
 
-// TestFleetAhead prints what there is of a forecast without a past, and refuses what is none.
+// TestFleetAhead prints what a forecast has without a past, and refuses an impossible one.
 func TestFleetAhead(t *testing.T) {
 	flexd := commandLineOf(t, freshDatabase(t))
 	if code, out := flexd("org add acme --username acme"); code != exitDone {

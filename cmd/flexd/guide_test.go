@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 		main()
 	}
 
-	// A test that starts this binary without asking for the program would start all tests again.
+	// A test that starts this binary without asking for the program would start all tests
+	// again.
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		fmt.Fprintf(os.Stderr, "%q is a command of the program: set %s\n", os.Args[1], asProgram)
 		os.Exit(1)
@@ -40,10 +41,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestGuides runs every example of every page as its reader would: in one folder, one
-// terminal for what follows upon another and one more for each that goes on, and holds what
-// comes against what the page says comes. "…" on a page stands for what differs each time, and in a line of its own for lines
-// that come at some times.
+// TestGuides runs every example of every page as its reader would. It uses one folder, one
+// terminal for examples that follow each other, and one more for each that keeps running. It
+// compares the output with the page. On a page, "…" means text that differs each time, or, on
+// a line of its own, lines that may be missing.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash", "curl", "python3")
@@ -57,9 +58,9 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestEveryHour follows guides one after another in one folder, as somebody does who
-// begins at any time of any day: at 12 times of the day, on a day like others and on those on which
-// the clocks change, with the quickstart and another guide each. FLEXD_LONG has all guides at 48
+// TestEveryHour follows guides one after another in one folder, as somebody does who begins at
+// any time of any day. It begins at 12 times of an ordinary day and of the days on which the
+// clocks change, with the quickstart and another guide each. FLEXD_LONG runs all guides at 48
 // times on each of the days.
 func TestEveryHour(t *testing.T) {
 	t.Parallel()
@@ -130,8 +131,8 @@ func TestGuides_Broken(t *testing.T) {
 	}
 }
 
-// A guide that holds at some hours alone is found out: without the step to the evening the
-// quickstart's car comes when no cheap hours are left.
+// A guide that is right only at some hours is detected: without the step to the evening, the
+// quickstart's car arrives when no cheap hours are left.
 func TestEveryHour_TooLate(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash", "curl", "python3")
@@ -216,8 +217,9 @@ func (r *walkthrough) fault(format string, args ...any) {
 // addresses are those at which programs listen that are not given any.
 const addresses = "FLEXD_LISTEN=127.0.0.1:8080 FLEXD_OCPP_FLEXD=http://127.0.0.1:8080 FLEXD_OCPP_LISTEN=127.0.0.1:8887 FLEXD_OCPP_ENDPOINT_LISTEN=127.0.0.1:8888"
 
-// prologue is run before the examples. await waits until a terminal shows a line, after the one
-// that it showed before, and ends the page when that terminal has ended or the wait is long over.
+// prologue is run before the examples. await waits until a terminal shows a line, after the
+// line that it waited for before. It ends the page if that terminal has ended or the wait
+// takes far too long.
 const prologue = `set -eum # a group of processes for each terminal, to be ended with all that it started
 pids=()
 trap 'for p in ${pids[@]}; do kill -- -$p 2>/dev/null || true; done; wait' EXIT
@@ -303,7 +305,7 @@ func pattern(line string) string {
 	return "^" + strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".+") + "$"
 }
 
-// compare holds what an example printed against what the page says.
+// compare compares what an example printed with the page.
 func (r *walkthrough) compare(s shown) {
 	b, err := os.ReadFile(r.file(s.file))
 	if err != nil {

@@ -143,15 +143,15 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	return err
 }
 
-// warnOfCells says which cells this does not halt, where a halt is of more than one
-// organisation: it is about one database.
+// warnOfCells says which cells are not halted, if a halt concerns more than one organisation:
+// a halt is stored in one database.
 func (o *halt) warnOfCells(c console, scope delivery.HaltScope) {
 	if len(o.Cells) == 0 || !scope.Org.IsZero() {
 		return
 	}
 
-	// Who halts one cell after the other, by --database, may still name all: then it is home
-	// that goes on.
+	// An operator who halts one cell after the other, by --database, may still name all cells.
+	// Then home is the one that is not halted.
 	others := slices.Sorted(maps.Keys(o.Cells))
 	for i, name := range others {
 		if o.Cells[name] == o.Database {

@@ -114,8 +114,8 @@ func (o *instructSend) Run(ctx context.Context, c console) error {
 	})
 }
 
-// printSelection prints how many assets an instruction calls, and the change that is
-// expected of them. The cost of a dispatch is not known.
+// printSelection prints how many assets an instruction calls, and their expected change. The
+// cost of a dispatch is not known.
 func printSelection(c console, p *control.Preview) {
 	name := string(control.StateOf(&p.Instruction, p.At))
 	if !p.ID.IsZero() { // one that was not sent has none
@@ -175,7 +175,7 @@ func printPreview(c console, p *control.Preview) error {
 	} else if reason := p.Why(); reason != "" {
 		fmt.Fprintln(c.out, "Not more, because", reason)
 	} else {
-		printLeftOut(c, p.Spent)
+		printExcluded(c, p.Spent)
 	}
 
 	slots := func(s control.InstructedSlot) []any {
@@ -240,8 +240,8 @@ func assetKind(a *control.InstructedAsset) string {
 	return "car"
 }
 
-// printLeftOut prints which sites have had all agreed calls, if any.
-func printLeftOut(c console, spent string) {
+// printExcluded prints which sites have had all agreed calls, if any.
+func printExcluded(c console, spent string) {
 	if spent != "" {
 		fmt.Fprintf(c.out, "Left out: %s.\n", spent)
 	}
@@ -429,7 +429,7 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 		countOf(len(r.Assets), "asset"),
 	)
 
-	printLeftOut(c, r.Spent)
+	printExcluded(c, r.Spent)
 
 	return printReport(c, r)
 }
@@ -464,8 +464,8 @@ func printReport(
 	return t.Flush()
 }
 
-// meteredKWh is an energy of the assets that were metered in a half-hour; where none was, it
-// is not known.
+// meteredKWh returns an energy of the assets that were metered in a half-hour. It is not known
+// if none was metered.
 func meteredKWh(s *control.ReportSlot, e flex.WattHours) string {
 	if s.NumMetered == 0 {
 		return "-"

@@ -21,14 +21,14 @@ type instructCalls struct {
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }
 
-// callsLine is how often a site may be called, and was.
+// callsLine has the limits on the calls of a site, and the number of calls.
 type callsLine struct {
 	Agreed    *wire.AgreedCalls `json:"agreed_calls"` // null for no limit
 	Today     int               `json:"calls_today"`
 	ThisMonth int               `json:"calls_this_month"`
 }
 
-// Run sets what is given, leaves the other number as it is, and shows what holds.
+// Run sets the numbers that are given, does not change the others, and prints the result.
 func (o *instructCalls) Run(ctx context.Context, c console) error {
 	h, org, site, err := o.openSite(ctx, o.Site)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestInstructCalls(t *testing.T) {
 	s.wants(s.run(0, "audit", "list", "--json"), "1 a day, 5 a month")
 }
 
-// A dispatch whose report could not be read is printed all the same, without what its report would say.
+// A dispatch whose report cannot be read is printed nevertheless, without the report.
 func TestDispatchSend_NoReport(t *testing.T) {
 	queued := []records.Dispatch{{ID: flex.EventID{1}, Instruction: flex.InstructionID{2}}}
 	for _, asJSON := range []bool{false, true} {
@@ -92,7 +92,8 @@ func TestDispatchSend_NoReport(t *testing.T) {
 	}
 }
 
-// TestDispatchSend previews a dispatch of a battery as an instruction is previewed, sends it, and previews another one in its place.
+// TestDispatchSend previews a dispatch of a battery, sends it, and previews another one that
+// would replace it.
 func TestDispatchSend(t *testing.T) {
 	s := newRepairStory(t)
 	battery := s.seed.Asset(s.seed.Site(flex.FullScheduleMethod), flex.Battery, 5000).String()

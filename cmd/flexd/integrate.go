@@ -26,7 +26,7 @@ type remote struct {
 	Password string `help:"Password of the organisation." required:"" env:"FLEXD_PASSWORD" placeholder:"P"`
 }
 
-// open returns a client that has found the flexd and was let in.
+// open returns a client that has reached flexd and logged in.
 func (r remote) open(ctx context.Context) (*client.Client, error) {
 	c := client.New(r.URL, r.Username, r.Password)
 	retries := c.Retries
@@ -114,9 +114,8 @@ func (l *listen) Run(ctx context.Context, c console) error {
 	}
 }
 
-// latest returns when the organisation's newest push was made, and that it is known: what was
-// sent before is passed over by the service's own word, as this machine's clock and the
-// sandbox's may show another time.
+// latest returns when the organisation's newest push was made, by the service's clock. Pushes
+// up to then are ignored. This machine's clock and the sandbox's may show another time.
 func latest(
 	ctx context.Context,
 	api *client.Client,
@@ -141,8 +140,9 @@ func latest(
 	return since, known, err
 }
 
-// newPushes returns the pushes that are not known yet, the oldest first, and has them known.
-// They may be more than a page has: a publication of prices has a whole fleet planned at once.
+// newPushes returns the pushes that are not in known yet, the oldest first, and adds them to
+// it. There may be more than one page of them, because new prices cause a whole fleet to be
+// planned at once.
 func newPushes(
 	ctx context.Context,
 	api *client.Client,
@@ -291,8 +291,9 @@ func (l *listen) headers(
 	return client.SignWebhook(l.Secret, id.String(), clock(), d.Payload)
 }
 
-// pushes is a client as flexd's own pushes have it, which follows no redirect and waits no
-// longer. It reaches this machine and its neighbours too: the tools are for developers.
+// pushes is an HTTP client like that of flexd's own pushes: it follows no redirect and waits
+// no longer. It may also reach this machine and its private networks, because the tools are
+// for developers.
 var pushes = egress.New(egress.Options{Allow: egress.Private})
 
 func post(

@@ -13,8 +13,8 @@ import (
 
 const certifySecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// A receiver that does all that is asked passes; one that takes anything, and one that is
-// down, do not.
+// A receiver that does everything as required passes. One that accepts anything, and one that
+// is down, do not.
 func TestCertify(t *testing.T) {
 	endpoint := sim.NewEndpoint(certifySecret, &sim.Charger{ExternalID: "flexd-certify", Power: 7400})
 	good := httptest.NewServer(endpoint)

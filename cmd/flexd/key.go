@@ -78,7 +78,7 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 		return err
 	}
 
-	// Whoever could read the file must be able to read the new one: it is often rotated by
+	// Whoever could read the old file must be able to read the new one: it is often rotated by
 	// another user than flexd's.
 	err = copyOwner(temp, k.File)
 	if err == nil {
@@ -107,7 +107,7 @@ type keyReseal struct {
 	form
 }
 
-// Run seals records under older keys again, in each database that is named: on PostgreSQL all
+// Run seals records under older keys again, in each database that is named. On PostgreSQL all
 // cells use the same keys.
 func (k *keyReseal) Run(ctx context.Context, c console) error {
 	names, stores, err := k.stores()
@@ -165,8 +165,8 @@ func (s store) reseal(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// keys reads the key file: the one that was named or, on SQLite, the one beside the
-// database, which is made with a new database. Without any it returns nil.
+// keys reads the key file: the named one or, on SQLite, the one beside the database, which is
+// created with a new database. It returns nil if there is none.
 func (s store) keys() (*keyring.Ring, error) {
 	file := s.KeyFile
 	if file == "" {
@@ -214,8 +214,8 @@ func readKeyFile(file string) (*keyring.Ring, error) {
 	return ring, nil
 }
 
-// makeKeyFile writes a file with one new key, whole or not at all, readable by its owner
-// alone. A file that exists stays as it is.
+// makeKeyFile writes a file with one new key, completely or not at all, which only its owner
+// can read. It does not change an existing file.
 func makeKeyFile(file string) error {
 	line, err := keyring.NewLine(rand.Reader)
 	if err != nil {

@@ -60,8 +60,8 @@ func (k *keyPersons) Run(ctx context.Context, c console) error {
 	)
 }
 
-// note writes into the audit log what was done: before it was done no program could open the
-// database but this.
+// note writes to the audit log what was done. It is written afterwards, because until then
+// only this program could open the database.
 func (k *keyPersons) note(ctx context.Context, n int) error {
 	h, err := k.open(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"flexd/internal/egress"
 )
 
-// TestKeys walks through the life of a key file: made with a new database, missed when it is
-// gone, turned, and the old key taken out.
+// TestKeys follows the life of a key file: it is created with a new database, missed when it
+// is gone, rotated, and the old key is removed.
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}
@@ -110,8 +110,9 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeys_Forgotten seals a database's secrets again while a flexd uses it that read the key file before the newest key was
-// in it: it still opens them, by the file as it is now.
+// TestKeys_Forgotten seals a database's secrets again while a flexd uses it that has read the
+// key file without the newest key. That flexd can still open them, because it reads the file
+// again.
 func TestKeys_Forgotten(t *testing.T) {
 	dir := t.TempDir()
 	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}
@@ -143,8 +144,9 @@ func TestKeys_Forgotten(t *testing.T) {
 	}
 }
 
-// TestKeys_OlderCopy restores a copy from before a rotation, whose key was removed from the file since: it is said what is missing, and with
-// that line again below the first the copy is opened.
+// TestKeys_OlderCopy restores a copy from before a rotation, whose key has since been removed
+// from the file. The message says what is missing. With that key added again below the first,
+// the copy opens.
 func TestKeys_OlderCopy(t *testing.T) {
 	dir := t.TempDir()
 	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}

@@ -56,7 +56,7 @@ func (o *limitsImport) Run(ctx context.Context, c console) error {
 	})
 }
 
-// countExpired is how many limits are over at an instant.
+// countExpired returns the number of limits that are over at an instant.
 func countExpired(limits []flex.CapLimit, now time.Time) int {
 	n := 0
 	for i := range limits {

@@ -1,6 +1,6 @@
-// Command flexd is the energy-flexibility service and its tools: one program. This package
-// reads the command line and the environment, and wires the packages together; what they do is
-// theirs.
+// Command flexd is the energy-flexibility service and its tools in one program. This package
+// reads the command line and the environment, and connects the other packages, which do the
+// work.
 package main
 
 import (
@@ -20,7 +20,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	// the authorities to trust where the system has no list, as in a container image from scratch
+	// the authorities to trust if the system has no list, as in a container image built from
+	// scratch
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"flexd/internal/flex"
@@ -144,8 +145,8 @@ func main() {
 
 	defer stop()
 
-	// A second signal ends the program at once: a command may be waiting for its input, where
-	// no context reaches it.
+	// A second signal ends the program at once: a command may be waiting for its input, which
+	// the context does not interrupt.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
 }
@@ -210,8 +211,8 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	return exitCode(err)
 }
 
-// exitCode is what a command ends with that had an outcome. What was given and cannot be acted
-// on is wrong usage, whichever layer says so.
+// exitCode returns the exit code for a command's outcome. Input that cannot be used counts as
+// wrong usage, whichever layer refuses it.
 func exitCode(err error) int {
 	if err == nil {
 		return exitDone
@@ -235,8 +236,8 @@ var doneStatuses = map[string]bool{
 	"serve":  true,
 }
 
-// outcomeOf returns the outcome of a command. One that was stopped before its end has not done
-// its work: a script must not take its copy, its check or its import for done.
+// outcomeOf returns the outcome of a command. A command that was stopped early has failed: a
+// script must not take its copy, check or import for complete.
 func outcomeOf(command string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -249,8 +250,8 @@ func outcomeOf(command string, err error) error {
 	return fmt.Errorf("it was stopped before it was done: %w", err)
 }
 
-// newParser returns the parser of the command line. exit is called where the help or the version
-// was asked for.
+// newParser returns the parser of the command line. It calls exit after it has printed the
+// help or the version.
 func newParser(
 	ctx context.Context,
 	cmds *commands,

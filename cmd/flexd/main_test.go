@@ -19,8 +19,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// freshDatabase returns the URL of a database whose schema is up to date, with its key beside it,
-// as the sandbox makes them.
+// freshDatabase returns the URL of a database with the newest schema and with its key file
+// beside it, as the sandbox creates them.
 func freshDatabase(t *testing.T) string {
 	t.Helper()
 
@@ -36,8 +36,8 @@ func freshDatabase(t *testing.T) string {
 	return database
 }
 
-// commandLineOf returns what runs a line of words on the database, and answers with its exit
-// code and all that it printed.
+// commandLineOf returns a function that runs a command line on the database, and returns its
+// exit code and everything that it printed.
 func commandLineOf(t *testing.T, database string) func(line string) (int, string) {
 	t.Setenv("FLEXD_DATABASE", database)
 	return func(line string) (int, string) {
@@ -52,8 +52,8 @@ func commandLineOf(t *testing.T, database string) func(line string) (int, string
 	}
 }
 
-// A command on a store that is not there says so and makes none: an operator who halts
-// pushes from the wrong folder must not be told that none leave.
+// A command on a store that does not exist says so and creates none. An operator who halts
+// pushes from the wrong folder must not get the answer that no pushes are sent.
 func TestRun_NoStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flexd.db")
 	run := commandLineOf(t, "sqlite:"+file)
@@ -179,8 +179,8 @@ func TestRun_Wrong(t *testing.T) {
 	}
 }
 
-// A second process is not let serve a SQLite database: it would take up what the first has
-// under way. Once that has ended, it is.
+// A second process may not serve a SQLite database while the first does: it would send the
+// same pushes. Once the first has ended, it may.
 func TestServeAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flexd.db")
 	release, err := lockDatabase(file)
@@ -202,7 +202,8 @@ func TestServeAlone(t *testing.T) {
 	}
 }
 
-// Without --yes erase says what is held and leaves it; what acts on secrets is in the audit log.
+// Without --yes, erase says what is stored and does not change it. What acts on secrets is in
+// the audit log.
 func TestErase_Foretells(t *testing.T) {
 	run, _, seed := openSeeded(t)
 	site := seed.Site()
@@ -230,7 +231,8 @@ func TestErase_Foretells(t *testing.T) {
 	}
 }
 
-// TestRun_Stopped: a command that is stopped before it is done fails, but for those that go on until they are stopped.
+// TestRun_Stopped: a command that is stopped before it is done fails, except for those that
+// run until they are stopped.
 func TestRun_Stopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "copy.db")
 	commandLineOf(t, freshDatabase(t))
@@ -263,7 +265,8 @@ func TestRun_Stopped(t *testing.T) {
 	}
 }
 
-// A program that waits for its input, where no context reaches it, is ended by a second signal at the latest.
+// A program that waits for its input, which the context does not interrupt, is ended by a
+// second signal at the latest.
 func TestMain_Signals(t *testing.T) {
 	answers, out, err := os.Pipe()
 	if err != nil {
@@ -299,7 +302,8 @@ func TestMain_Signals(t *testing.T) {
 		t.Fatalf("%q %v", line, err)
 	}
 
-	// Signals that come while one waits are one with it, so they are sent until the program has ended.
+	// Signals that arrive while one is pending are merged with it, so they are sent until the
+	// program has ended.
 	const most, pause = 3 * time.Minute, 10 * time.Millisecond
 	for end := time.Now().Add(most); time.Now().Before(end); {
 		if err := program.Process.Signal(syscall.SIGTERM); err != nil {

@@ -135,8 +135,8 @@ func (o *mcpServer) credential(
 	)
 }
 
-// agentRoles are the roles of a credential that an agent has: those that read, and with write the
-// one that changes.
+// agentRoles returns the roles of a credential that an agent has: those that read and, with
+// write, the one that changes.
 func agentRoles(roles []flex.Role, write bool) []flex.Role {
 	var allowed []flex.Role
 	for _, r := range roles {

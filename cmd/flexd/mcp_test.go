@@ -15,8 +15,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// An agent that speaks on standard input is answered on standard output, within the roles of a
-// credential, and what it called is in the audit log.
+// An agent that writes to standard input gets its answers on standard output, within the roles
+// of a credential. Its calls are in the audit log.
 func TestMCP_Serve(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
@@ -75,7 +75,8 @@ func TestMCP_Serve(t *testing.T) {
 	}
 }
 
-// Over HTTP an agent has a bearer token, and its calls are in the audit log of its organisation.
+// Over HTTP an agent sends a bearer token, and its calls are in the audit log of its
+// organisation.
 func TestMCP_Listen(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
@@ -183,7 +184,8 @@ func TestMCP_Listen(t *testing.T) {
 	}
 }
 
-// While an organisation's pushes are halted, its agents change nothing, and those of another go on.
+// While an organisation's pushes are halted, its agents cannot change anything, but those of
+// another can.
 func TestMCP_HaltedOrganisation(t *testing.T) {
 	database := freshDatabase(t)
 	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())

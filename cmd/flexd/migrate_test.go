@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A database is made by migrate alone when it is told to, and once it is up to date nothing is
-// done to it.
+// migrate creates a database only when asked to, and changes nothing in one that is up to
+// date.
 func TestMigrate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flexd.db")
 	run := commandLineOf(t, "sqlite:"+file)

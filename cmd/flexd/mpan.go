@@ -174,8 +174,8 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 	)
 }
 
-// corePoint reads an MPAN of the command line. A wrong check digit is let through: the register
-// may hold such numbers.
+// corePoint reads an MPAN of the command line. A wrong check digit is accepted, because the
+// register may contain such numbers.
 func corePoint(text string) (string, error) {
 	m, err := directory.ParseMPAN(text)
 	if err == nil {

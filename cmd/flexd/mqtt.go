@@ -94,8 +94,8 @@ func (m *mqttCommand) settings() (homeassistant.Settings, error) {
 	return s, err
 }
 
-// trusting returns a TLS configuration that only trusts the certificates in a file, not the
-// system's.
+// trusting returns a TLS configuration that trusts only the certificates in a file, and not
+// the system's.
 func trusting(file string) (*tls.Config, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/web"
 )
 
-// observe is how those who run flexd look into it.
+// observe has the flags by which an operator can inspect a running flexd.
 type observe struct {
 	SlowStatement time.Duration `help:"Log statements of the database that take longer than this, with the database's plan and without their arguments; ${default} if not given, 0 logs none." default:"1s" env:"FLEXD_SLOW_STATEMENT" placeholder:"DURATION"`
 	Traces        string        `help:"Send traces of requests, pushes and background jobs to this collector, by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces." env:"FLEXD_TRACES" placeholder:"URL"`
@@ -81,7 +81,7 @@ func (o observe) begin(
 	}, nil
 }
 
-// debugListener listens for profile requests, only on the loopback since they need no
+// debugListener listens for profile requests. It uses only the loopback, because they need no
 // password.
 func (o observe) debugListener() (net.Listener, error) {
 	if o.DebugListen == "" {

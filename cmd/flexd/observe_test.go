@@ -31,8 +31,8 @@ func TestObserve_Profiles(t *testing.T) {
 	stop()
 }
 
-// TestObserve_Refused: what would show the process to others, or means nothing, is refused before
-// anything begins.
+// TestObserve_Refused: settings that would expose the process to others, or that mean nothing,
+// are refused before anything begins.
 func TestObserve_Refused(t *testing.T) {
 	for want, o := range map[string]observe{
 		"ask for no password":       {DebugListen: "0.0.0.0:0"},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// queue sends a request when one of a few places is free. Its time limit begins when it has
-// one: while thousands of chargers have something to say, most of the time goes by in waiting.
+// queue sends a request when one of a few slots is free. The request's time limit begins only
+// then: when thousands of chargers send at once, most of the time is spent waiting.
 type queue struct {
 	next   http.RoundTripper
 	places chan struct{}

@@ -34,8 +34,9 @@ func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// TestQueue_AtOnce: a hundred requests through two places take fifty seconds, which is longer than each may take, and none
-// runs out of time; one that is itself too slow does, and gives its place back.
+// TestQueue_AtOnce: a hundred requests through two slots take fifty seconds, which is longer
+// than each may take, and none exceeds its time limit. A request that is itself too slow does,
+// and frees its slot.
 func TestQueue_AtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{after: time.Second}

@@ -228,8 +228,8 @@ type offerAccept struct {
 	JSON    bool         `help:"Print JSON." name:"json"`
 }
 
-// part is how much of the offer was accepted; 0 for all of it, where nothing is said. Who says
-// 0 does not mean all.
+// part returns how much of the offer was accepted; 0, without the flag, means all of it. A
+// flag that says 0 is refused.
 func (o *offerAccept) part() (flex.Watts, error) {
 	if o.PowerKW == nil {
 		return 0, nil

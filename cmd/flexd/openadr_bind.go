@@ -162,7 +162,7 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 	)
 }
 
-// changeBinding changes a program's binding and writes that in the audit log, or only previews
+// changeBinding changes a program's binding and writes that to the audit log, or only previews
 // the change.
 func (o ofOrg) changeBinding(
 	ctx context.Context,

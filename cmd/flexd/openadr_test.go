@@ -46,7 +46,8 @@ func TestProgramRow_NotBound(t *testing.T) {
 	}
 }
 
-// TestOpenADRUpstream_NeverAnswered lists a server that never answered without an instant, and adds no other of its name.
+// TestOpenADRUpstream_NeverAnswered lists a server that never answered without an instant, and
+// refuses another with the same name.
 func TestOpenADRUpstream_NeverAnswered(t *testing.T) {
 	s := store{Database: freshDatabase(t), Environment: "sandbox"}
 	run, _ := commandRunner(t)

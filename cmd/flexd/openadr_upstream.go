@@ -18,7 +18,7 @@ type openADRUpstream struct {
 	Remove openADRUpstreamRemove `cmd:"" help:"Remove a server, and withdraw the requests of its events."`
 }
 
-// upstreamReach is where another party's server may be.
+// upstreamReach has the private networks in which another party's server may be.
 type upstreamReach struct {
 	AllowPrivateEndpoints reach `help:"Allow an http:// server in a private network: a list as for flexd serve, or all private networks if no list is given." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }

@@ -25,7 +25,7 @@ type operator struct {
 	Remove   operatorRemove       `cmd:"" help:"Remove an operator, from now on."`
 }
 
-// newPassword is who gets which password.
+// newPassword has an operator and their new password.
 type newPassword struct {
 	Name     string `arg:"" help:"Name to log in with."`
 	Password string `help:"Password, of at least 12 bytes; made if not given. Better in the environment than where ps shows it." env:"FLEXD_OPERATOR_PASSWORD" placeholder:"P"`
@@ -319,8 +319,8 @@ func changeOperators(
 	)
 }
 
-// commandLine is who acts where nobody has logged in: the user of the machine, by the command
-// line.
+// commandLine names the actor when nobody has logged in: the user of the machine, by the
+// command line.
 var commandLine = func() string {
 	const by = "command line"
 	u, err := user.Current()

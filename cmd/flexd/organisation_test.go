@@ -10,9 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// An organisation with money changes its provider, to each engine: statements, books and events are
-// what they were; the laws hold there; a repair posts there what it would have posted at home; and
-// what comes back is the same file.
+// An organisation with money moves to another provider, on each engine. Statements, books and
+// events stay the same, and every rule holds there. A repair posts there what it would have
+// posted before the move. The organisation that is moved back gives the same file.
 func TestImport_Money(t *testing.T) {
 	home := newRepairStory(t)
 	today := home.last.Add(1).String()
@@ -81,7 +81,8 @@ func TestImport_Money(t *testing.T) {
 	}
 }
 
-// referTo has an organisation's records name a model and six price sources that no other flexd has.
+// referTo makes an organisation's records refer to a model and six price sources that no other
+// flexd has.
 func referTo(t *testing.T, url string) {
 	t.Helper()
 	h, err := (store{Database: url, Environment: "sandbox", KeyFile: os.Getenv("FLEXD_KEY_FILE")}).open(t.Context())
@@ -110,8 +111,8 @@ func settleAway(t *testing.T, away *bookkeeping) {
 	}
 }
 
-// TestImport_First takes an organisation into a database that is not there, which a preview does
-// not make.
+// TestImport_First imports an organisation into a database that does not exist, which a
+// preview does not create.
 func TestImport_First(t *testing.T) {
 	home := &bookkeeping{T: t, url: freshDatabase(t)}
 	home.run(exitDone, "org", "add", "Acme", "--username", "acme")

@@ -326,7 +326,7 @@ func (p *payoutsExport) options() (reward.ExportOptions, error) {
 	return o, nil
 }
 
-// Run exports. The file is made before anything counts as exported, and taken away again if
+// Run exports. The file is created before anything counts as exported, and removed again if
 // nothing does.
 func (p *payoutsExport) Run(ctx context.Context, c console) error {
 	o, err := p.options()

@@ -78,8 +78,8 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 	)
 }
 
-// mailer returns a function that sends e-mails from this process, or nil. Without the
-// service's address their links would lead nowhere, and each is sent once.
+// mailer returns what sends e-mails from this process. It returns nil without the service's
+// address: the links would lead nowhere, and each e-mail is sent only once.
 func (p *payoutsImport) mailer() (*egress.Mailer, error) {
 	m, err := p.Mail.mailer()
 	if err == nil && m != nil && !isWebURL(p.BaseURL) {
@@ -116,7 +116,7 @@ func (p *payoutsImport) read(in io.Reader) ([]byte, error) {
 }
 
 // ownResults reports whether the file is flexd's own CSV: its first line has the column
-// withdrawal_id, or is of no file that is known.
+// withdrawal_id, or is not that of any other known format.
 func ownResults(content []byte) bool {
 	first, _, _ := strings.Cut(
 		strings.ToLower(strings.TrimPrefix(string(content), "\ufeff")),

@@ -8,7 +8,7 @@ import (
 )
 
 // The commands of payment files, results and modulus tables say what is wrong, and leave no
-// empty file behind.
+// empty file.
 func TestPayouts_CommandLine(t *testing.T) {
 	dir := t.TempDir()
 	run := commandLineOf(t, "sqlite:"+filepath.Join(dir, "flexd.db"))

@@ -149,8 +149,8 @@ func (p *payoutsCheck) Run(ctx context.Context, c console) error {
 	)
 }
 
-// withdrawals returns the withdrawals to check: those named, or all that wait and were not
-// checked.
+// withdrawals returns the withdrawals to check: those that are named, or all that wait and
+// were not checked.
 func (p *payoutsCheck) withdrawals(
 	ctx context.Context,
 	h *app.App,

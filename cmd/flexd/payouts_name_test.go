@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The hook is set, judged and taken away on the command line; what is wrong is said.
+// The hook is set, tested and removed on the command line; messages say what is wrong.
 func TestPayoutsName(t *testing.T) {
 	b := newBookkeeping(t)
 	secret := filepath.Join(t.TempDir(), "secret")

@@ -168,8 +168,8 @@ func (e *erase) erase(
 		return rows, err
 	}
 
-	// Of a site that was never here, and may be in another cell, it is not to be said that it
-	// is erased.
+	// A site that was never in this cell, and may be in another, must not be reported as
+	// erased.
 	_, err = storedOf(ctx, h, site)
 
 	return 0, err

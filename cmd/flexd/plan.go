@@ -64,8 +64,8 @@ func (p *planCommand) Run(ctx context.Context, c console) error {
 	return planLines(ctx, c.in, c.out, p.Repeat, p.Certificate)
 }
 
-// planLines answers every line with a line. A line that cannot be planned is answered
-// with what is wrong with it, and the rest continues.
+// planLines answers every line with a line. If a line cannot be planned, the answer says what
+// is wrong with it, and the rest continues.
 func planLines(
 	ctx context.Context,
 	in io.Reader,
@@ -181,8 +181,8 @@ func planLine(
 	return problem.Append(to, a)
 }
 
-// readLine appends the next line, without its end and without the byte order mark that some
-// editors begin a file with. Of a line that is too long it keeps nothing.
+// readLine appends the next line, without its end and without the byte order mark with which
+// some editors begin a file. It stores nothing of a line that is too long.
 func readLine(
 	r *bufio.Reader,
 	to []byte,

@@ -80,7 +80,8 @@ func TestPlan_LineLimit(t *testing.T) {
 	}
 }
 
-// TestPlan_Check: a home's answer with its certificate holds, and one of which a figure was raised does not.
+// TestPlan_Check: a home's answer with its certificate is accepted, and one with a raised
+// figure is not.
 func TestPlan_Check(t *testing.T) {
 	const home = `{"id":"h","family":"home","slot_hours":0.5,"import_p_per_kwh":[30,10,20],"export_p_per_kwh":[15,15,15],"load_kwh":[0.4,0.3,0.5],"pv_kwh":[0,0.2,0],
 "grid_import_kw":5,"grid_export_kw":3,"cars":[{"avail_hours":[0.5,0.5,0.5],"max_kw":3,"min_kw":1.4,"start_cost_p":1,"energy_kwh":2}]}`
@@ -131,7 +132,8 @@ func TestPlan_CheckFails(t *testing.T) {
 	}
 }
 
-// TestPlan_ByteOrderMark: a file may begin with the mark that some editors write, also where it was joined to another.
+// TestPlan_ByteOrderMark: a file may begin with the mark that some editors write, and may have
+// it in the middle if it was joined from two.
 func TestPlan_ByteOrderMark(t *testing.T) {
 	const mark = "\ufeff"
 	out := ask(t, mark+fmt.Sprintf(simple, "a")+"\n"+mark+fmt.Sprintf(simple, "b")+"\n"+mark)

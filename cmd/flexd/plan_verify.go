@@ -13,8 +13,8 @@ import (
 	"flexd/internal/lab/problem"
 )
 
-// verifyFile checks the answers in a file against the problems of the input, a line each, in
-// the same order.
+// verifyFile checks the answers in a file against the problems of the input. Both have one
+// line each, in the same order.
 func verifyFile(ctx context.Context, in io.Reader, out io.Writer, file string) error {
 	answers, err := os.Open(file)
 	if err != nil {
@@ -25,8 +25,8 @@ func verifyFile(ctx context.Context, in io.Reader, out io.Writer, file string) e
 	return verifyLines(ctx, in, answers, out)
 }
 
-// verifyLines writes a line of what was found for each problem. It fails if an answer does not
-// hold, or is missing, or if there are more of them.
+// verifyLines writes one line with the result for each problem. It fails if an answer is wrong
+// or missing, or if there are more answers than problems.
 func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) error {
 	problems, given := bufio.NewReaderSize(in, 1<<16), bufio.NewReaderSize(answers, 1<<16)
 	w := bufio.NewWriter(out)

@@ -62,7 +62,8 @@ func TestProduct(t *testing.T) {
 	}
 }
 
-// A misspelt column of products is refused, as the product would be settled by another baseline.
+// A misspelt column of products is refused, because the product would otherwise be settled by
+// another baseline.
 func TestProduct_Columns(t *testing.T) {
 	head := "reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh"
 	row := "\nDFS-1,dfs,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,500,250"
@@ -80,7 +81,8 @@ func TestProduct_Columns(t *testing.T) {
 	}
 }
 
-// Each wrong row of a file is named with its line, twenty at most, and the right ones between them are not.
+// Each wrong row of a file is named with its line, up to twenty of them; the right rows
+// between them are not.
 func TestProduct_WrongRows(t *testing.T) {
 	head := "reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh\n"
 	right := "DFS-1,dfs,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,500,250\n"
@@ -101,7 +103,7 @@ func TestProduct_WrongRows(t *testing.T) {
 	}
 }
 
-// A service that there is none of is refused, as a state is.
+// A service that does not exist is refused, and so is such a state.
 func TestProduct_Service(t *testing.T) {
 	for service, isRight := range map[string]bool{"banana": false, "dfs": true, "other": true} {
 		_, err := parserOf(t, &commands{}).Parse([]string{"product", "list", "--org", "Acme", "--service", service})

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// promtool returns the path of Prometheus's own checker. The long campaigns unpack Debian's package
-// where it is not installed.
+// promtool returns the path of Prometheus's own checker. If it is not installed, the long
+// campaigns unpack Debian's package.
 func promtool(t *testing.T) string {
 	t.Helper()
 	if path, err := exec.LookPath("promtool"); err == nil {
@@ -33,8 +33,8 @@ func promtool(t *testing.T) string {
 	return filepath.Join(dir, "usr/bin/promtool")
 }
 
-// ruleTests plays series to the rules: a count that lasts wakes somebody after its time and not
-// before, one that ends wakes nobody, and a flexd that is not scraped does.
+// ruleTests runs series through the rules. A count that lasts wakes somebody after its time
+// and not before, one that ends wakes nobody, and a flexd that is not scraped wakes somebody.
 const ruleTests = `
 rule_files: [rules.yml]
 evaluation_interval: 1m
@@ -71,8 +71,8 @@ tests:
         exp_alerts: [{exp_labels: {severity: warning, name: mail, instance: one}, exp_annotations: {summary: "the background job mail of one has not ended a run without failing for three of its periods"}}]
 `
 
-// Prometheus's own checker takes the shipped rules and configuration and every expression of the
-// dashboard, and the rules fire when they are to.
+// Prometheus's own checker accepts the shipped rules and configuration and every expression of
+// the dashboard, and the rules fire when they should.
 func TestDeploy_Promtool(t *testing.T) {
 	tool := promtool(t)
 	check := func(args ...string) (string, bool) {

@@ -254,7 +254,8 @@ func (o *rateReset) Run(ctx context.Context, c console) error {
 	)
 }
 
-// openAsset opens flexd and finds an asset, by its id or its external id, and whose it is.
+// openAsset opens flexd. It finds an asset by its id or its external id, and the asset's
+// organisation.
 func (s *store) openAsset(
 	ctx context.Context,
 	text string,
@@ -285,8 +286,8 @@ func (s *store) openAsset(
 	return h, org, id, nil
 }
 
-// assetOfAny finds the asset with an external id in any organisation; where several
-// organisations have one, its id is needed.
+// assetOfAny finds the asset with an external id in any organisation. If several organisations
+// have one, its id is needed.
 func assetOfAny(
 	ctx context.Context,
 	all *records.All,

@@ -9,8 +9,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// What an asset really draws is shown as it is known, learned from a session, pinned and reset; another asset's
-// stays what it is, and each change is in the audit log.
+// The power that an asset really draws is shown as it is learned from a session, pinned and
+// reset. The power of another asset does not change, and each change is in the audit log.
 func TestRate(t *testing.T) {
 	flexd, h, seed := openSeeded(t)
 	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)

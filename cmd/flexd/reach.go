@@ -7,8 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// reach is a flag that takes a list of private networks and hosts behind an equals sign, or
-// stands for all of them by itself.
+// reach is a flag for private networks and hosts: a list after an equals sign, or all of them
+// if the flag has no value.
 type reach struct{ egress.Reach }
 
 // Decode reads the flag.

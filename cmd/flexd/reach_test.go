@@ -8,7 +8,7 @@ import (
 	"flexd/internal/egress"
 )
 
-// The flag is a list, or stands for all private networks by itself.
+// The flag has a list, or means all private networks if it has none.
 func TestReach_Flag(t *testing.T) {
 	for _, c := range []struct {
 		args, env       string

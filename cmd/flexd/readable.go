@@ -13,14 +13,15 @@ import (
 	records "flexd/internal/store"
 )
 
-// record is what is kept in one place on a site, as the person whom it is about reads it.
+// record has the stored data of one place on a site, in a form that the person whom it
+// concerns can read.
 type record struct {
 	Title string           `json:"title"`
 	Rows  []map[string]any `json:"rows"`
 }
 
-// readable gives the kept rows names, and their values units: instants as RFC 3339, energy in
-// kWh, power in kW, money in pounds, readings in their label's unit.
+// readable gives the stored rows readable names, and their values units: instants as RFC 3339,
+// energy in kWh, power in kW, money in pounds, readings in the unit of their label.
 func readable(stored map[string][]map[string]any) []record {
 	var all []record
 	for _, table := range slices.Sorted(maps.Keys(stored)) {
@@ -47,8 +48,8 @@ func readable(stored map[string][]map[string]any) []record {
 	return all
 }
 
-// units are what the ends of columns' names stand for. What is none of these, nor of the
-// columns below, is a number or a text as it is.
+// units has the units for the suffixes of columns' names. A column without such a suffix, and
+// not listed below, is a number or a text without a unit.
 var units = []struct {
 	end  string
 	text func(n int64) string
@@ -145,7 +146,7 @@ func measured(row map[string]any) (string, bool) {
 	return fmt.Sprintf("%.3f %s", float64(value)/1e6, unit), true
 }
 
-// labelUnits are what the ends of labels stand for.
+// labelUnits has the units for the suffixes of labels.
 var labelUnits = map[string]string{"kwh": "kWh", "kw": "kW", "pct": "%", "c": "°C"}
 
 // nameAndUnit is a label in words, and its unit.

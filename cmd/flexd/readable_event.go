@@ -27,7 +27,8 @@ type eventStatement struct {
 	Pause       *struct{ From, To time.Time } `json:"pause"`
 }
 
-// eventText is the record of an event as the person reads it, or as it is if it is of another form.
+// eventText returns the record of an event in readable form, or unchanged if it has another
+// form.
 func eventText(record string) string {
 	var e eventStatement
 	if err := json.Unmarshal([]byte(record), &e); err != nil {

@@ -17,8 +17,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// What is kept on a site is read by the person whom it is about: instants, units, names, as JSON
-// and as a page.
+// The data that is stored on a site can be read by the person whom it concerns, as JSON and as
+// a page: with readable instants, units and names.
 func TestExport_Readable(t *testing.T) {
 	url := storetest.SQLite(t)
 	db := storetest.Open(t, url, records.Options{Environment: flex.Sandbox})

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// readFile reads a file of a command, or standard input where its name is -, and names it in
-// an error.
+// readFile reads a file for a command, or standard input if its name is -. An error names the
+// file.
 func readFile[T any](
 	file string,
 	read func(io.Reader) (T, error),

@@ -28,7 +28,7 @@ type readingsHeld struct {
 	JSON    bool      `help:"Print as JSON." name:"json"`
 }
 
-// heldRow is a reading that is held back, as it is printed.
+// heldRow is a reading that waits for a decision, as it is printed.
 type heldRow struct {
 	ID       flex.HeldID  `json:"id"`
 	AssetID  flex.AssetID `json:"asset_id"`
@@ -242,7 +242,7 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 	return c.printDecision(reading, asJSON)
 }
 
-// heldOrg returns the organisation of a reading that is held back.
+// heldOrg returns the organisation of a reading that waits for a decision.
 func heldOrg(
 	ctx context.Context,
 	h *app.App,

@@ -19,10 +19,11 @@ type retention struct {
 
 const (
 	day = 24 * time.Hour
-	// keepMax is the longest that anything is kept which may be deleted: on PostgreSQL each week of
-	// readings is a table.
+	// keepMax is the longest retention of anything that may be deleted: on PostgreSQL each
+	// week of readings is a table.
 	keepMax = 3660 * day
-	// keepLeast is the least for what is looked at for days after it came, and then no more.
+	// keepLeast is the shortest retention of records that are read again only in the days
+	// after they were received.
 	keepLeast = 7 * day
 )
 

@@ -11,7 +11,7 @@ import (
 	intake "flexd/internal/reading"
 )
 
-// TestRetention_Defaults holds the flags' defaults against those of the packages.
+// TestRetention_Defaults compares the flags' defaults with those of the packages.
 func TestRetention_Defaults(t *testing.T) {
 	kept, err := (&retention{462, 90, 30, 90}).read()
 	want := app.Retention{Readings: intake.Retention, Records: control.Retention, Deliveries: delivery.Retention, Alerts: operations.AlertRetention}

@@ -71,8 +71,8 @@ type serve struct {
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
 
-// acmeAuthority issues certificates automatically, to a server that shows that a name leads to
-// it (ACME).
+// acmeAuthority issues certificates automatically (ACME) to a server that proves that a name
+// leads to it.
 type acmeAuthority struct {
 	Host      []string `help:"Answer over TLS with a certificate for this name, requested and renewed at an authority by ACME (challenge tls-alpn-01: port 443 of the name must reach this flexd). May be given more than once. With this flag you accept the authority's terms." env:"FLEXD_ACME_HOST" placeholder:"NAME"`
 	Mail      string   `help:"The e-mail address for the authority." env:"FLEXD_ACME_MAIL" placeholder:"ADDRESS"`
@@ -81,7 +81,8 @@ type acmeAuthority struct {
 	Root      string   `help:"PEM file of the certificate that the authority's own is signed by, where the system does not trust it." env:"FLEXD_ACME_ROOT" placeholder:"FILE"`
 }
 
-// mailRelay is how e-mails to users are sent, such as the code of the balance page.
+// mailRelay has the server through which e-mails to users are sent, such as the code of the
+// balance page.
 type mailRelay struct {
 	Relay    string `help:"Mail relay for e-mails to users and operators; without one none are sent. The connection uses TLS from the start at port 465, and STARTTLS at any other." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
 	From     string `help:"Sender of the e-mails." env:"FLEXD_MAIL_FROM" placeholder:"ADDRESS"`
@@ -131,8 +132,8 @@ type store struct {
 	KeyFile     string `help:"File of the keys that encrypt secrets in the database. If not given, on SQLite it is the name of the database followed by .key, and is created with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
 }
 
-// settings are those of a store that exists. A command must not create one by looking at it:
-// what it then says, such as that pushes are halted, would be of the wrong store.
+// settings returns the settings of a store that must exist. A command must not create a store
+// by reading it: its answer, such as that pushes are halted, would be about the wrong store.
 func (s store) settings() (app.Settings, error) {
 	if err := s.check(); err != nil {
 		return app.Settings{}, err
@@ -154,8 +155,8 @@ func (s store) settings() (app.Settings, error) {
 	return settings, err
 }
 
-// creating are the settings of a store that is created if it does not exist. A command never
-// changes the schema of an existing one: only flexd migrate and flexd serve do.
+// creating returns the settings of a store that is created if it does not exist. No command
+// changes the schema of an existing store, except flexd migrate and flexd serve.
 func (s store) creating() (app.Settings, error) {
 	if err := s.check(); err != nil {
 		return app.Settings{}, err

@@ -25,8 +25,8 @@ type orgSet struct {
 	JSON   bool     `help:"Print as JSON." name:"json"`
 }
 
-// setting is a number or a word that an organisation may set and that holds at once. What it
-// sets from a day on is a reward.TermSetting.
+// setting is a number or a word that an organisation may set and that applies at once. A
+// setting that applies from a given day is a reward.TermSetting.
 type setting struct {
 	name     string
 	standard string
@@ -56,8 +56,8 @@ func integerSetting[N ~int | ~int64](
 		}
 }
 
-// settings lists what an organisation may set that is not dated, with the defaults as they are
-// used.
+// settings lists the settings of an organisation that are not dated, with the defaults that
+// are used.
 func settings() []setting {
 	type set = flex.OrgSettings
 	var all []setting
@@ -221,8 +221,8 @@ func (t changes) change(s *flex.OrgSettings) error {
 	return nil
 }
 
-// storePlain changes the settings as they are once the organisation is locked, so that a
-// setting which somebody else changes at the same time stays.
+// storePlain changes the settings that are stored when the organisation is locked, so that it
+// does not undo a change of another setting at the same time.
 func (t changes) storePlain(ctx context.Context, tx *records.Tx) error {
 	if err := tx.LockOrg(ctx); err != nil {
 		return err
@@ -416,8 +416,8 @@ func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
 	return row
 }
 
-// undatedRow is a setting that holds at once. It is the default if it shows as one of a new
-// organisation's.
+// undatedRow returns the row of a setting that applies at once. It counts as the default if
+// its text is that of a new organisation.
 func undatedRow(k setting, settings *flex.OrgSettings) settingRow {
 	row := settingRow{
 		Name:    k.name,
@@ -543,7 +543,7 @@ func (r termRow) String() string {
 	)
 }
 
-// termRows are a term's values in order of day, the default from the beginning among them if
+// termRows returns the values of a term by day. The default is included from the beginning if
 // nothing else was set then.
 func termRows(s reward.TermSetting, terms reward.Terms) []termRow {
 	var rows []termRow

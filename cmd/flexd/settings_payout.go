@@ -61,8 +61,8 @@ func digitsOf(n int) func(string) (string, error) {
 	}
 }
 
-// truthOf makes a setting of a field that is true or false; what is set is what the field says when
-// it is on.
+// truthOf returns the functions of a setting for a field that is true or false. on is the
+// field's value when the setting is on.
 func truthOf(field func(*flex.OrgSettings) *bool, on bool) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
 	return func(o *flex.OrgSettings) string { return strconv.FormatBool(*field(o) == on) },
 		func(o *flex.OrgSettings, text string) error {
@@ -76,7 +76,7 @@ func truthOf(field func(*flex.OrgSettings) *bool, on bool) (func(*flex.OrgSettin
 		}
 }
 
-// twoFactor makes the setting of the e-mailed code, which is kept the other way round.
+// twoFactor returns the setting of the e-mailed code. Its field has the opposite meaning.
 func twoFactor() setting {
 	s := setting{name: "two_factor", standard: "true", help: "an e-mailed code before bank account and withdrawal; without it, a link by a credential with the roles rewards and payouts is enough"}
 	s.show, s.set = truthOf(func(o *flex.OrgSettings) *bool { return &o.Payout.WithoutCode }, false)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOrgSet_Rates sets the rates of fixed tariffs, refuses what is none, and takes one back.
+// TestOrgSet_Rates sets the rates of fixed tariffs, refuses impossible ones, and removes one.
 func TestOrgSet_Rates(t *testing.T) {
 	db := freshDatabase(t)
 	var out, wrong strings.Builder

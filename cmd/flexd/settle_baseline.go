@@ -122,8 +122,8 @@ func (s *settleBaseline) print(c console, results []reward.MethodAccuracy) error
 	return t.Flush()
 }
 
-// halfHourOf reads a time of day as the number of the settlement period that begins then on
-// an ordinary day.
+// halfHourOf reads a time of day as the number of the settlement period that begins then on an
+// ordinary day.
 func halfHourOf(flag, text string) (int, error) {
 	at, err := time.Parse("15:04", text)
 
@@ -175,7 +175,7 @@ func (s *settleBaseline) tryOrg(
 	})
 }
 
-// days reads the days of the flags; where they are not given, those of the arguments stand.
+// days reads the days of the flags; those that are not given are the days of the arguments.
 func (s *settleBaseline) days(
 	first, last flex.Day,
 ) (from, to flex.Day, err error) {

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// repairStory is a store with an event of a month that is closed, credited with 40 p, whose
-// reading turns out to be 1 kWh too much that no background job notices.
+// repairStory is a store with an event of a closed month, credited with 40 p. One of its
+// readings is 1 kWh too high, which no background job notices.
 type repairStory struct {
 	*bookkeeping
 	seed  *storetest.Seed
@@ -79,9 +79,9 @@ func (s *repairStory) credits() string {
 	return strings.Join(s.seed.Strings(`SELECT l.kind || ' ' || l.credit || ' on ' || l.booked_on || ' about ' || l.settled_on FROM ledger l ORDER BY l.recorded_at, l.id`), ", ")
 }
 
-// A repair by the command line: a look at what would change posts nothing; posting posts the
-// difference, with its cause, in the open month; posting again posts nothing; and the closed
-// month stays as it was.
+// A repair by the command line. A preview posts nothing. Posting posts the difference, with
+// its cause, in the open month. Posting again posts nothing, and the closed month stays as it
+// was.
 func TestSettleAgain_Post(t *testing.T) {
 	s := newRepairStory(t)
 	first := "flex event 40 on " + s.event.String() + " about " + s.event.String()

@@ -13,8 +13,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestSettle settles a day again, as it was known before a reading was corrected and as it
-// is known now, and has the command line tell what differs.
+// TestSettle settles a day again, as it was known before a reading was corrected and as it is
+// known now. The command line prints the differences.
 func TestSettle(t *testing.T) {
 	at := store{Database: freshDatabase(t), Environment: "sandbox"}
 	h, err := at.openOrCreate(t.Context())

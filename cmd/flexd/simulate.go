@@ -30,8 +30,8 @@ type simulateCommand struct {
 	JSON     bool   `name:"json" help:"Print a line of JSON for each history: seed, events, broken rules, hash."`
 }
 
-// simulateGarbage has the collector run seldom, in per cent of what is in use: a history
-// leaves little behind, and collecting took a fifth of the time.
+// simulateGarbage makes the garbage collector run seldom, in per cent of the memory in use. A
+// history leaves little garbage, and collecting it took a fifth of the time.
 const simulateGarbage = 400
 
 // The first simulated days if none are given.
@@ -89,8 +89,9 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 	return err
 }
 
-// playAll plays histories, as many at a time as there are processors, prints what came of each
-// in their order and returns how many broke a law. One that cannot be played ends the others.
+// playAll plays histories, as many at a time as there are processors. It prints their results
+// in order, and returns how many broke a rule. A history that cannot be played ends the
+// others.
 func (s *simulateCommand) playAll(
 	ctx context.Context,
 	c console,
@@ -116,7 +117,7 @@ func (s *simulateCommand) playAll(
 			)
 		}
 
-		// Each is awaited: what it plays on is taken away afterwards.
+		// Each is awaited, because the data that it plays on is removed afterwards.
 		err := <-ended[i]
 		if first != nil {
 			continue

@@ -16,7 +16,8 @@ import (
 	"flexd/sim"
 )
 
-// A history that breaks a law is shrunk to the stay with the planted fault, and the command fails.
+// A history that breaks a rule is reduced to the stay with the planted fault, and the command
+// fails.
 func TestSimulate_ReplayAndShrink(t *testing.T) {
 	const broken = `{"seed":3,"events":[
 		{"kind":"stay","home":"car0","kw":3.7,"from":"2026-10-23T20:50:00Z","to":"2026-10-24T07:00:00Z","need_kwh":9,"dead":true},
@@ -80,7 +81,8 @@ func simulate(t *testing.T, history string, flags ...string) (code int, out, err
 	return code, printed.String(), failed.String()
 }
 
-// Histories that are played at once are printed in the order of their seeds, each as it is when played alone.
+// Histories that are played at once are printed in the order of their seeds, each with the
+// result that it has alone.
 func TestSimulate_Seeds(t *testing.T) {
 	played := func(flags ...string) string {
 		t.Helper()
@@ -102,7 +104,8 @@ func TestSimulate_Seeds(t *testing.T) {
 	}
 }
 
-// A history that cannot be played ends the command, with its seed, once none is played any more.
+// If a history cannot be played, the command ends with its seed once no other history is being
+// played.
 func TestSimulate_Unplayable(t *testing.T) {
 	histories := make([]playedHistory, 6)
 	for i := range histories {

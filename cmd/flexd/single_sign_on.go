@@ -14,7 +14,7 @@ import (
 	"flexd/internal/signin"
 )
 
-// singleSignOn is how operators sign in at an identity provider.
+// singleSignOn has the flags of the identity provider at which operators sign in.
 type singleSignOn struct {
 	Issuer       string            `help:"Have operators sign in at this identity provider, by OpenID Connect. Needs --base-url, --sso-client-id and --sso-role; the provider sends browsers back to BASE-URL/console/login/sso/callback." env:"FLEXD_SSO_ISSUER" placeholder:"URL"`
 	ClientID     string            `help:"flexd's client id at the provider." env:"FLEXD_SSO_CLIENT_ID" placeholder:"ID"`

@@ -7,7 +7,8 @@ import (
 	"flexd/internal/access"
 )
 
-// What cannot let anybody in, or would ask a provider in the open, is refused with what is right.
+// Settings with which nobody could sign in, or that would ask a provider without TLS, are
+// refused with what would be right.
 func TestSingleSignOn_Flags(t *testing.T) {
 	right := singleSignOn{Issuer: "https://login.example.com", ClientID: "flexd", Role: map[string]string{"leads": "admin", "fen": "viewer@Acme Energy,Fen"}}
 	const base = "https://flexd.example.com/"

@@ -142,8 +142,8 @@ func printStatement(out io.Writer, st *reward.Statement) error {
 	return w.Flush()
 }
 
-// lineText is a line's cause and note; of a withdrawal also what became of it, which may be
-// nothing.
+// lineText returns a line's cause and note. For a withdrawal it adds the outcome, if there is
+// one.
 func lineText(l *reward.Line) string {
 	if l.Status == "" {
 		return l.Line()

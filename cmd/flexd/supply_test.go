@@ -9,9 +9,9 @@ import (
 	records "flexd/internal/store"
 )
 
-// A power on the command line: a day of a closed month that was settled is refused, a repair posts
-// what it changes in the open month, and the closed one stays as it was. The list says what counts,
-// from when, and when it was recorded.
+// A power on the command line. A day of a settled, closed month is refused. A repair posts
+// what it changes in the open month, and the closed one stays as it was. The list says which
+// power counts, from when, and when it was recorded.
 func TestSupply(t *testing.T) {
 	s := newRepairStory(t)
 	var rows []ratingRow
@@ -70,8 +70,9 @@ func TestSupply(t *testing.T) {
 	s.wants(s.run(0, "audit", "list", "--json"), "the plate says 10 kW")
 }
 
-// The phases of an asset on the command line: they are kept as they were set, stay with a power alone, are what its least power
-// goes by, and 0 takes them away, after which its power says. The audit log has each.
+// The phases of an asset on the command line. They stay as they were set when only the power
+// is set, and they decide the least power. 0 removes them, after which the power decides. The
+// audit log has each change.
 func TestSupply_Phases(t *testing.T) {
 	s := newRepairStory(t)
 	h, err := (&store{Database: s.url, Environment: "sandbox"}).openOrCreate(t.Context())
@@ -113,7 +114,8 @@ func TestSupply_Phases(t *testing.T) {
 	}
 }
 
-// The phase of an asset on the command line: it is kept as it was set, stays with a power alone, and unknown takes it away.
+// The phase of an asset on the command line. It stays as it was set when only the power is
+// set, and unknown removes it.
 func TestSupply_Phase(t *testing.T) {
 	s := newRepairStory(t)
 	h, err := (&store{Database: s.url, Environment: "sandbox"}).openOrCreate(t.Context())

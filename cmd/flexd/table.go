@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// list prints rows as one JSON document, or as a table: a heading, its columns apart by tabs, and
-// a line for each row, of as many cells.
+// list prints rows as one JSON document, or as a table: a heading, and one line for each row,
+// with as many cells, separated by tabs.
 func list[Row any](
 	c console,
 	asJSON bool,
@@ -44,8 +44,8 @@ func table[Row any](
 	return t.Flush()
 }
 
-// cellText is a cell as a table shows it: an instant to the second, nothing for one that there is
-// not, and reasons in one line.
+// cellText returns a cell as a table shows it: an instant to the second, empty for a missing
+// value, and reasons in one line.
 func cellText(cell any) string {
 	switch v := cell.(type) {
 	case time.Time:
@@ -69,8 +69,8 @@ func cellText(cell any) string {
 	return fmt.Sprint(cell)
 }
 
-// plainLine is a text that somebody else wrote, in one line of a terminal: what is no mark on
-// paper is a blank.
+// plainLine returns a text that somebody else wrote as one line for a terminal. Characters
+// that are not printable become blanks.
 func plainLine(text string) string {
 	blank := func(r rune) rune {
 		if unicode.IsGraphic(r) {

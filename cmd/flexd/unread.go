@@ -8,20 +8,20 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// warnOfUnread logs the environment variables of flexd that no flag reads: a misspelt setting
-// would have no effect in silence.
+// warnOfUnread logs the environment variables of flexd that no flag reads. Otherwise a
+// misspelt setting would silently have no effect.
 func warnOfUnread(app *kong.Application, environment []string) {
 	for _, name := range unread(app, environment) {
 		slog.Warn("no flag reads this environment variable, so it has no effect: is it misspelt?", slog.String("name", name))
 	}
 }
 
-// othersVariables begin variables that are not meant for a flag: those of flexd's tests, and
-// those that Kubernetes gives every container about a service of the name flexd.
+// othersVariables lists prefixes of variables that are not meant for a flag: those of flexd's
+// tests, and those that Kubernetes gives every container about a service of the name flexd.
 var othersVariables = []string{"FLEXD_TEST_", "FLEXD_SERVICE_", "FLEXD_PORT"}
 
-// unread returns the names that begin as flexd's variables do and that no flag of any command
-// reads.
+// unread returns the names that have the prefix of flexd's variables, but that no flag of any
+// command reads.
 func unread(app *kong.Application, environment []string) []string {
 	read := map[string]bool{}
 	_ = kong.Visit(app, func(node kong.Visitable, next kong.Next) error {

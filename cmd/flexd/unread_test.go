@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A misspelt variable is named; those of flags of this command, of another command and of other programs are not.
+// A misspelt variable is named. Variables for flags of this command, of other commands and of
+// other programs are not.
 func TestUnread(t *testing.T) {
 	var cmds commands
 	parser, err := newParser(t.Context(), &cmds, console{out: io.Discard, err: io.Discard}, func(int) {})

@@ -191,7 +191,7 @@ type endpointList struct {
 	JSON bool   `help:"Print as JSON." name:"json"`
 }
 
-// endpointRow is where pushes of a kind go.
+// endpointRow is the endpoint to which pushes of a kind go, as it is printed.
 type endpointRow struct {
 	Name    string `json:"name"`
 	URL     string `json:"url"`

@@ -15,7 +15,7 @@ import (
 	"flexd/internal/web"
 )
 
-// accountPage is what an operator can see and do about their own way in.
+// accountPage shows how the operator logs in, and lets them change that.
 type accountPage struct {
 	Name        string              `json:"name"`
 	Role        access.OperatorRole `json:"role"`
@@ -162,7 +162,7 @@ func pictureOf(text string) (template.URL, error) {
 		base64.StdEncoding.EncodeToString(b.Bytes())), nil
 }
 
-// finishTwoStep takes the first code of the app, and shows the recovery codes once.
+// finishTwoStep checks the first code of the app, and shows the recovery codes once.
 func (s *Server) finishTwoStep(r *request) (view, error) {
 	p := twoStepPage{}
 	err := s.act(

@@ -87,7 +87,7 @@ func (s *Server) readAct(r *request) (*actsPage, error) {
 		Final:  kind.Final(),
 		action: selection.Action{Kind: kind},
 	}
-	p.setBack(r)
+	p.storeFilters(r)
 
 	if kind == selection.ChargeNow {
 		hours, err := strconv.ParseFloat(p.Hours, 64)
@@ -120,9 +120,9 @@ func (s *Server) readAct(r *request) (*actsPage, error) {
 	return p, err
 }
 
-// setBack stores the filters of the list from which a form was sent, so that its pages lead
+// storeFilters stores the filters of the list from which a form was sent, so that its pages lead
 // back there.
-func (p *actsPage) setBack(r *request) {
+func (p *actsPage) storeFilters(r *request) {
 	q := url.Values{}
 	for _, name := range assetFilters {
 		if value := r.PostFormValue(name); value != "" {
@@ -139,8 +139,8 @@ func (p *actsPage) setBack(r *request) {
 	p.Back = p.list
 }
 
-// readActAssets reads the assets of a form: those that are ticked, or with "all" the newest
-// that match a list's filters.
+// readActAssets reads the assets that a form selects: those that are ticked, or with "all" the
+// newest that match a list's filters.
 func (s *Server) readActAssets(r *request) ([]flex.AssetID, error) {
 	var ids []flex.AssetID
 	if r.PostFormValue("all") == "" {
@@ -214,8 +214,8 @@ type actOwner struct {
 	assets []flex.AssetID
 }
 
-// actOwners groups selected assets by organisation. There is at least one, even if nothing is
-// selected.
+// actOwners groups selected assets by organisation. It returns at least one, even if nothing
+// is selected.
 func (s *Server) actOwners(r *request, assets []flex.AssetID) ([]actOwner, error) {
 	var owners []actOwner
 	for _, id := range assets {
@@ -239,8 +239,9 @@ func (s *Server) actOwners(r *request, assets []flex.AssetID) ([]actOwner, error
 	return owners, nil
 }
 
-// noteActs carries out an action with an entry in the audit log of each organisation
-// concerned, which names only its own assets, because its operators may read it.
+// noteActs carries out an action and writes an entry in the audit log of each organisation
+// concerned. An entry names only that organisation's assets, because its operators may read
+// it.
 func (s *Server) noteActs(r *request, p *actsPage, owners []actOwner, do func() error) error {
 	if len(owners) == 0 {
 		return do()

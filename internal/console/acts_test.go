@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is done to assets is shown first, confirmed, and written down; what cannot be undone is
-// typed.
+// Actions on assets are previewed, confirmed, and recorded in the audit log. An action that
+// cannot be undone needs a typed word.
 func TestActs(t *testing.T) {
 	s := testScene(t)
 	d := s.service

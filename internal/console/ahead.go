@@ -123,7 +123,7 @@ func (s *Server) ahead(r *request) (view, error) {
 	}, nil
 }
 
-// readForecast has the fleet's envelope and forecast worked out.
+// readForecast reads the fleet's envelope and forecast.
 func (s *Server) readForecast(r *request, p *aheadPage) error {
 	scope := contract.ScopeOf(p.Group, p.GSPGroup)
 	page, err := s.Grid.Page(r.Context(), p.Org, scope, p.Day)

@@ -75,7 +75,7 @@ func (s *scene) nights() {
 	s.QueueEnded()
 }
 
-// TestAhead_Past shows a forecast that was learned, and what came of one of a day that is over.
+// TestAhead_Past shows a forecast from past days, and the actual values of a past one.
 func TestAhead_Past(t *testing.T) {
 	s := testScene(t)
 	s.nights()

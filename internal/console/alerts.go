@@ -43,8 +43,8 @@ func (p *alertsPage) OrgName(id flex.OrgID) string {
 	return p.Orgs[id]
 }
 
-// See is the page that lists what an alert is of. What only pages of one organisation list is
-// found from the fleet's page.
+// See returns the page that lists what an alert is about. For an alert of all organisations
+// whose list is on the pages of single ones, that is the kind's part of the fleet's page.
 func (p *alertsPage) See(a flex.Alert) string {
 	kind := operations.Kind(a.Kind)
 	if a.Org.IsZero() && slices.Contains(ofOne, kind) {
@@ -132,8 +132,8 @@ func (s *Server) alerts(r *request) (view, error) {
 	}, err
 }
 
-// alertsPart puts a part of a file in the place of the alerts of the page: a file has all, and
-// the page the newest.
+// alertsPart replaces the page's alerts by a part of a file: a file has all alerts, and the
+// page only the newest.
 func (s *Server) alertsPart(r *request, p *alertsPage) (string, error) {
 	var before flex.AlertID
 	err := readFilter(&before, r.URL.Query().Get("before"), "alert")
@@ -212,8 +212,8 @@ func (s *Server) acknowledge(r *request) (view, error) {
 	return view{to: "/console/alerts?done=noted"}, s.act(r, act, do)
 }
 
-// alertOrg is whose a firing alert is; zero for one of all organisations, and for one that
-// does not fire.
+// alertOrg returns the organisation of a firing alert. It is zero for an alert of all
+// organisations, and for one that does not fire.
 func (s *Server) alertOrg(r *request, id flex.AlertID) (flex.OrgID, error) {
 	found, _, err := s.Operations.AlertsOf(
 		r.Context(),
@@ -231,7 +231,7 @@ func (s *Server) alertOrg(r *request, id flex.AlertID) (flex.OrgID, error) {
 	return flex.OrgID{}, err
 }
 
-// testRoute has a test sent by a route.
+// testRoute sends a test by a route.
 func (s *Server) testRoute(r *request) (view, error) {
 	name := r.PostFormValue("name")
 	err := s.act(r, access.Action{Act: "test alert route", Subject: name}, func() error {

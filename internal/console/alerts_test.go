@@ -97,8 +97,8 @@ func TestAlerts_Files(t *testing.T) {
 	})
 }
 
-// An alert of all organisations does not lead to the list of one of them, which need not be
-// whose it is.
+// An alert of all organisations does not lead to the list of one of them, because the alert
+// need not be about that one.
 func TestAlerts_SeeOfAll(t *testing.T) {
 	for kind, want := range map[operations.Kind]string{
 		operations.PayoutWaiting: "/console/fleet#payout_waiting",

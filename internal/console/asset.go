@@ -53,8 +53,8 @@ func readDay(text string) (*flex.Day, error) {
 	return &d, nil
 }
 
-// pastWith reads the history of an asset with the answer to the form's what-if question. A
-// form for another type of asset is ignored.
+// pastWith reads the history of an asset, with the answer to the what-if question of the form.
+// A form for another type of asset is ignored.
 func (s *Server) pastWith(
 	r *request,
 	a control.PastQuery,
@@ -89,8 +89,8 @@ type series struct {
 	// start of the half-hour and price; null if none is known
 	Prices  [][2]any   `json:"prices"`
 	OffPeak [][2]int64 `json:"off_peak"` // from, to
-	// from, to, kW: what the schedules allowed while they were in force; below zero, what a
-	// car was to discharge
+	// from, to, kW: the power that the schedules allowed while they were in force; below zero,
+	// the power that a car was to discharge
 	Plan     [][3]float64 `json:"plan"`
 	Readings [][3]float64 `json:"readings"` // from, to, average kW
 	ReadyBy  []int64      `json:"ready_by"`
@@ -99,8 +99,8 @@ type series struct {
 	// of the last session in the span
 	Generations []generation `json:"generations"`
 
-	// Curves are the prices that schedules were made on, in the form of Prices, by the curve
-	// of a schedule.
+	// Curves has the prices that each schedule was planned with, by the curve of the schedule.
+	// Their form is that of Prices.
 	Curves map[string][][2]any `json:"curves"`
 }
 
@@ -198,8 +198,8 @@ func (s *Server) assetSeries(r *request) (view, error) {
 	return view{json: out}, nil
 }
 
-// addLevel adds the level of the asset, and the plan of a battery or a tank, which have no
-// sessions.
+// addLevel adds the asset's level (state of charge or temperature). For a battery or a tank,
+// which have no sessions, it also adds the plan.
 func (out *series) addLevel(p *control.Past) {
 	switch {
 	case p.Asset.Type == flex.Battery:
@@ -326,8 +326,8 @@ func (p *assetPage) Discharges() bool {
 	return c.Open() && len(c.Current.Discharges) > 0
 }
 
-// addRanges adds the times that can be chosen. An asset without sessions has none of a
-// session.
+// addRanges adds the time ranges that can be chosen. An asset without sessions has no range of
+// a session.
 func (p *assetPage) addRanges(current, path string) {
 	ranges := []string{"session", "day", "week", "month"}
 	if !p.Type.Charges() {
@@ -380,8 +380,8 @@ func (p *assetPage) crumbs() []crumb {
 }
 
 // SaysShort reports whether the page's first sentences state the shortfall of the chosen
-// schedule: it must be of the session that they describe, and that session must have no
-// readings.
+// schedule. They do if the schedule is of the session that they describe, and that session has
+// no readings.
 func (p *assetPage) SaysShort() bool {
 	why := p.past.Why
 	if why == nil || why.Plan.Shortfall <= 0 {

@@ -7,8 +7,8 @@ import (
 	"flexd/internal/control"
 )
 
-// TestAsset_EarlierNight asks in the next evening, when the car is plugged in again, what
-// became of the night before. What was short then is not said of the car as it is now.
+// TestAsset_EarlierNight looks back, in the next evening when the car is plugged in again, at
+// the night before. The shortfall of that night is not stated for the car as it is now.
 func TestAsset_EarlierNight(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAsset_Gives: what a schedule has a car give is drawn below zero, between what it takes;
-// what if says that it does without.
+// TestAsset_Gives: the discharge that a schedule plans is drawn below zero, between the times
+// of charging. The what-if question says that the car does without.
 func TestAsset_Gives(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

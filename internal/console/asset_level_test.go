@@ -13,7 +13,7 @@ import (
 	"flexd/internal/store"
 )
 
-// levelAnswer is what an asset's plot knows of what it holds.
+// levelAnswer has the data of an asset's plot about its stored energy.
 type levelAnswer struct {
 	Level struct {
 		Unit     string
@@ -63,8 +63,8 @@ func (s *scene) heated() []flex.AssetID {
 	return heaters
 }
 
-// A tank's and a heat pump's plan, what they took, and how warm they were and are to be, are
-// in their plots and stories.
+// The pages of a tank and a heat pump have, in plot and story, their plan, what they drew, and
+// their temperatures so far and planned.
 func TestAsset_Heat(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -113,8 +113,8 @@ func TestAsset_Heat(t *testing.T) {
 	})
 }
 
-// What was sent to a heat pump is shown by its organisation's clock, which a sandbox has advanced
-// by two days.
+// What was sent to a heat pump is shown by its organisation's clock, which is two days ahead
+// in this sandbox.
 func TestAsset_HeatTurned(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -141,7 +141,7 @@ func TestAsset_HeatTurned(t *testing.T) {
 	})
 }
 
-// followsPlan holds the plan in a tank's or a heat pump's plot against the one that is kept.
+// followsPlan compares the plan in a tank's or a heat pump's plot with the stored one.
 func (s *scene) followsPlan(id flex.AssetID) {
 	s.Helper()
 	v := s.series("/console/assets/" + id.String() + "/series.json")
@@ -157,8 +157,8 @@ func (s *scene) followsPlan(id flex.AssetID) {
 	}
 }
 
-// charged is the scene's battery and the car that charges now, with what was read of them and
-// asked of the battery.
+// charged returns the scene's battery, and gives it and the car that charges now readings; the
+// battery has dispatches too.
 func (s *scene) charged() (battery flex.AssetID) {
 	s.Helper()
 	battery = s.battery()
@@ -183,8 +183,8 @@ func (s *scene) charged() (battery flex.AssetID) {
 	return battery
 }
 
-// What a battery and a car hold is in their plots, and what dispatches asked of a battery in
-// its plot and story.
+// The plots of a battery and a car have their stored energy. The battery's plot and story have
+// what its dispatches asked for.
 func TestAsset_Charge(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -229,8 +229,8 @@ func TestAsset_Charge(t *testing.T) {
 	})
 }
 
-// A state of charge and a temperature are drawn, and named in the legend; nothing of them is
-// where none is known.
+// A state of charge and a temperature are drawn, and named in the legend. If none is known,
+// neither appears.
 func TestBrowser_Level(t *testing.T) {
 	s := testScene(t)
 	d := s.service
@@ -261,7 +261,7 @@ func TestBrowser_Level(t *testing.T) {
 	b.screen("heat-pump", "/console/assets/"+heaters[2].String())
 }
 
-// drawnLevels counts the dots of the plot that have the colour of what an asset holds.
+// drawnLevels counts the dots of the plot that have the colour of the stored energy.
 const drawnLevels = `(() => {
 	const canvas = document.querySelector("[data-plot=asset] canvas");
 	const probe = document.createElement("canvas").getContext("2d");
@@ -280,8 +280,8 @@ const drawnLevels = `(() => {
 	return n;
 })()`
 
-// What was learned of a heat pump's heat is on its page, and forgotten at a press of the
-// button there; that of a second one stays.
+// What was learned about a heat pump's heat is on its page, and a button there deletes it.
+// What was learned about another heat pump stays.
 func TestBrowser_LearnedHeat(t *testing.T) {
 	s := testScene(t)
 	d := s.service

@@ -17,7 +17,7 @@ import (
 	"flexd/internal/store"
 )
 
-// meter keeps the half-hours' energy of an asset from an instant on.
+// meter stores the energy of an asset's half-hours from an instant on.
 func (s *scene) meter(asset int, from string, kwh ...float64) {
 	s.Helper()
 	var rs []flex.Reading
@@ -158,8 +158,8 @@ func TestAsset_ReplayedPrices(t *testing.T) {
 	}
 }
 
-// A charger whose client plans it says what was paused in the client's schedule, at which
-// price, or why nothing was.
+// The page of a charger whose client plans it says what was paused in the client's schedule,
+// and at which price, or why nothing was.
 func TestAsset_LimitedPause(t *testing.T) {
 	d := newConsole(t, sceneNow)
 	s := newScene(d)
@@ -279,7 +279,7 @@ func TestAsset_Others(t *testing.T) {
 		s.event(shortfall, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(shortfall)), "<strong>Its schedule was ", "kWh short.</strong>")
 
-		// What was metered to the end tells the outcome, and what a schedule foresaw does not.
+		// The readings up to the end decide the outcome, and not what a schedule expected.
 		for drawn, want := range map[float64]string{5: "Of the 52 kWh needed 2 kWh were missing.", 5.2: "The need of 52 kWh was met.", 5.25: "The need of 52 kWh was met, with 0.5 kWh more."} {
 			s.meter(shortfall, "2026-01-14T17:00:00Z", slices.Repeat([]float64{drawn}, 10)...)
 			page := d.page(path(shortfall))
@@ -291,7 +291,7 @@ func TestAsset_Others(t *testing.T) {
 
 		s.event(plain, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(plain)), "Nothing is plugged in: the last car left Wed 14 Jan, 21:40.", "The car was unplugged.")
-		// What was metered of what was allowed tells the schedule's part from the car's.
+		// Readings of the allowed time separate the schedule's part from the car's.
 		s.meter(atOnce, "2026-01-14T20:00:00Z", 1.6, 3.7, 3.68)
 		d.wants(d.page(path(atOnce)), "Until 21:30 its schedules allowed 8.", "and 9 kWh were metered.")
 		s.meter(atOnce, "2026-01-14T20:00:00Z", 0, 0.1, 0)
@@ -491,7 +491,8 @@ func TestBrowser_Asset(t *testing.T) {
 	b.await(`document.querySelector("[data-cell='proposed shortfall_kwh kWh']").textContent.startsWith("5")`)
 	b.truth(`document.querySelector("output[for=need_kwh]").textContent === "100 kWh"`)
 
-	// What ends before something else begins is not drawn on, though prices have points in between.
+	// A line is not extended beyond its end to the next value, although prices have points in
+	// between.
 	evaluate[bool](b, `import(document.querySelector("script[src*='/asset.js']").src.replace("asset.js", "plot.js")).then(({ column, join }) => {
 		const hours = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((h) => [h, h + 1, h]);
 		const [x, , y] = join([hours.map(([a, b, v]) => [1800 * a, 1800 * b, v]), [[1800, 3600, -5], [5 * 1800, 6 * 1800, 2]]].map(column), 0);

@@ -61,8 +61,8 @@ func (s *Server) assets(r *request) (view, error) {
 	}, err
 }
 
-// sortedAssets is the whole list in an order of its own, to download: it is sorted once, and
-// then read by the ids in parts.
+// sortedAssets downloads the whole list in a chosen order. The ids are sorted once, and the
+// assets are then read in parts by their ids.
 func (s *Server) sortedAssets(r *request, f registry.AssetFilter) (view, error) {
 	parts, err := s.Registry.AssetIDs(r.Context(), f)
 	if err != nil {
@@ -125,8 +125,8 @@ func (s *Server) readAssetFilter(r *request) (registry.AssetFilter, error) {
 	return f, err
 }
 
-// assetFilter reads a filter from fields, by their names: of an address, or of a form that
-// acts on all that a list shows.
+// assetFilter reads a filter from named fields. They come from an address, or from a form that
+// acts on everything that a list shows.
 func (s *Server) assetFilter(
 	r *request,
 	field func(name string) string,
@@ -184,8 +184,8 @@ func orders(columns []string) []order {
 	return all
 }
 
-// cursor is where a page of a sorted list ends: the id of its last row, and what the row is
-// sorted by.
+// cursor says where a page of a sorted list ends: at the id of its last row, and the value by
+// which that row is sorted.
 func cursor(id, key, sort string) string {
 	if sort == "" {
 		return id

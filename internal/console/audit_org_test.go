@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// What an operator of all organisations does to one of them, and looks at, is in the audit log
-// of that one's own operators: its assets alone of a selection that has others' too, its
-// households' pages however their ids were written, and its alerts.
+// What an operator of all organisations does to one of them, or views there, is in the audit
+// log of that one. A selection with assets of others is recorded with this organisation's
+// assets only. Views of its households' pages are recorded however their ids were written, and
+// so are actions on its alerts.
 func TestAudit_OfOrganisation(t *testing.T) {
 	s, _, own := neighbours(t)
 	s.loginAs(operator, password)

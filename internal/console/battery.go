@@ -74,8 +74,8 @@ func batteryDraws(w *control.BatteryWhy) []control.Draw {
 	return draws
 }
 
-// batteryPlan is what a battery was asked for by dispatches up to now, and by its plan from
-// then on.
+// batteryPlan returns the battery's power: up to now as its dispatches asked for it, and from
+// then on by its plan.
 func batteryPlan(p *control.Past) []control.Draw {
 	var forecast []control.Draw
 	if p.Battery != nil {

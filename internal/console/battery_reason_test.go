@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// TestBatteryReason_Cap has a battery of more power than a cap be empty all day: it waits for
-// the cap while energy is cheap, and for nothing while it would not charge anyway.
+// TestBatteryReason_Cap: a battery with more power than a cap is empty all day. It waits for
+// the cap while energy is cheap, and for nothing at times at which it would not charge anyway.
 func TestBatteryReason_Cap(t *testing.T) {
 	first := flex.PeriodAt(time.Date(2026, 1, 15, 5, 0, 0, 0, time.UTC))
 	w := control.BatteryWhy{Power: 5000, Capacity: 10_000}

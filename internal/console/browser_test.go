@@ -32,12 +32,12 @@ import (
 	browsers "flexd/test/browser"
 )
 
-// shots says where the screenshots of the screens go: go test ./internal/console -run
+// shots is the folder for the screenshots of the screens: go test ./internal/console -run
 // Screens -shots ../../docs/img
 var shots = flag.String("shots", "", "write a screenshot of every screen to this folder")
 
-// browser is a tab of a real browser that is logged in to a console. It fails its test when
-// a page reports an error, or asks a host other than the console's.
+// browser is a tab of a real browser that is logged in to a console. It fails its test if a
+// page reports an error, or requests something from another host.
 type browser struct {
 	*service
 	ctx  context.Context
@@ -96,8 +96,8 @@ func TestMain(m *testing.M) {
 // patience is how long a page may take to what must come, on however busy a machine.
 const patience = time.Minute
 
-// tabMost is how long a test may use its tab, on however busy a machine: some open fifty
-// pages, and have axe look at each.
+// tabMost is how long a test may use its tab, however busy the machine is: some tests open
+// fifty pages, and check each with axe.
 const tabMost = 20 * time.Minute
 
 // browse opens a tab. Without a browser the test is skipped, or failed when
@@ -162,13 +162,13 @@ func (b *browser) listen(event any) {
 			b.fault("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
 		}
 	case *network.EventRequestWillBeSent:
-		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && !b.mayAsk(e.Request.URL) {
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && !b.mayRequest(e.Request.URL) {
 			b.fault("a request to another host: %s", e.Request.URL)
 		}
 	}
 }
 
-func (b *browser) mayAsk(address string) bool {
+func (b *browser) mayRequest(address string) bool {
 	return strings.HasPrefix(address, b.base+"/") || b.provider != "" && strings.HasPrefix(address, b.provider+"/")
 }
 
@@ -210,8 +210,8 @@ func (b *browser) await(expression string) {
 	b.must(err)
 }
 
-// fit waits until the page has taken on a screen's width and colours: its plots are drawn
-// anew some frames later. What does not come is left to be found.
+// fit waits until the page uses a screen's width and colours: its plots are drawn again some
+// frames later. If that does not happen, the checks of the page fail.
 func (b *browser) fit(width int64, scheme string) {
 	b.Helper()
 	fits := fmt.Sprintf(`document.documentElement.clientWidth <= %d && document.documentElement.scrollWidth <= document.documentElement.clientWidth && matchMedia("(prefers-color-scheme: %s)").matches`,
@@ -245,7 +245,7 @@ func (b *browser) truth(expression string) {
 	}
 }
 
-// screen visits a page, holds it against what every screen must be, and takes its picture in
+// screen opens a page, checks it against the rules for every screen, and takes its picture in
 // light, in dark and on a phone.
 func (b *browser) screen(name, path string) {
 	b.Helper()
@@ -287,7 +287,7 @@ func (b *browser) screen(name, path string) {
 	}
 }
 
-// sound holds a page against the rules of all: one heading, named controls, nothing that is
+// sound checks a page against the rules for all pages: one heading, named controls, nothing
 // wider than the screen.
 func (b *browser) sound(name string) {
 	b.Helper()
@@ -313,10 +313,10 @@ func (b *browser) sound(name string) {
 	}
 }
 
-// handy holds a page on a phone against what a hand needs of it: the section that is shown is
-// in the menu's view, sentences of tables are on the screen, and controls have the 24 px of
-// WCAG 2.2, but for links within a sentence. It waits for that, as the page notices its new
-// width some frames later.
+// handy checks a page on a phone. The current section must be visible in the menu, the
+// sentences of tables must be on the screen, and controls must have the 24 px of WCAG 2.2,
+// except links within a sentence. It waits for that, because the page adapts to its new width
+// some frames later.
 func (b *browser) handy(name string) {
 	b.Helper()
 	for rule, expression := range map[string]string{
@@ -336,16 +336,16 @@ func (b *browser) handy(name string) {
 // tooWide lists what reaches beyond the page and does not scroll by itself.
 const tooWide = `[...document.querySelectorAll("main *, header *, nav *")].filter((e) => !e.parentElement.closest(".scroll,.plot,.body,.menu") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5).map((e) => e.tagName + "." + e.className)`
 
-// sideways lists the tables that do not fit, and by how many pixels. A map of the 48
-// half-hours of a day may.
+// sideways lists the tables that do not fit, and by how many pixels. Only a map of the 48
+// half-hours of a day may be too wide.
 const sideways = `[...document.querySelectorAll(".scroll")].filter((s) => s.checkVisibility() && !s.querySelector("table.heat.fine") && s.scrollWidth > s.clientWidth + 1).map((s) => s.ariaLabel + " " + (s.scrollWidth - s.clientWidth))`
 
-// isoDates lists the dates of a page as programs write them, which are for forms, identifiers
-// and code alone.
+// isoDates lists the dates of a page that are written as in programs. Only forms, identifiers
+// and code may have such dates.
 const isoDates = `[...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && !e.closest("pre,code,.mono,.body,option") && [...e.childNodes].some((n) => n.nodeType === 3 && /\b20\d\d-\d\d-\d\d\b/.test(n.textContent))).slice(0, 5).map((e) => e.tagName + " " + e.textContent.trim().slice(0, 80))`
 
-// contrast measures the text of the page against what is behind it, by WCAG 2.1 AA: 4.5, or
-// 3 where it is large.
+// contrast measures the contrast of the page's text with its background. WCAG 2.1 AA requires
+// 4.5, or 3 for large text.
 func (b *browser) contrast(name string) {
 	b.Helper()
 	poor := evaluate[[]string](b, `(() => {

@@ -9,8 +9,7 @@ import (
 	"flexd/internal/registry"
 )
 
-// setCalls sets how often a site may be called by instructions, for a reason that the audit
-// log keeps.
+// setCalls sets how often instructions may call a site. The audit log stores the reason.
 func (s *Server) setCalls(r *request) (view, error) {
 	id, org, reason, err := confirmedID(r, "site", s.Registry.SiteOrg, "")
 	if err != nil {

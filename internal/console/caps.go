@@ -165,8 +165,8 @@ func (s *Server) setGroup(
 	return view{to: "/console/safety?done=capped"}, err
 }
 
-// setFleet sets the fleet's cap of an organisation. Its groups and position stay; where nothing
-// is bound any more, the caps are taken away.
+// setFleet sets the cap of an organisation's whole fleet. Its groups and position stay as they
+// are. If no limit is left, the caps are removed.
 func (s *Server) setFleet(
 	r *request,
 	org flex.OrgID,

@@ -7,9 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// CellPath is where an operator chooses the cell whose pages the console shows
-// (docs/cells.md). The home cell answers it, so that another cell can be chosen if one is
-// down.
+// CellPath is the page where an operator chooses the cell that the console shows
+// (docs/cells.md). The home cell serves it, so that another cell can be chosen if one is down.
 const CellPath = Root + "/cell"
 
 // The cookie with the chosen cell, named like the session's.

@@ -20,8 +20,8 @@ func (d *service) promote(shown url.Values) answer {
 	return d.do("POST", "/console/operators/role", form)
 }
 
-// TestPermissions_StepUpCode: whoever has an app for codes confirms with the password and a
-// code, each code once.
+// TestPermissions_StepUpCode: an operator with an app for codes confirms with the password and
+// a code. Each code is accepted once.
 func TestPermissions_StepUpCode(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -82,8 +82,8 @@ func codeAt(d *service, secret string, ago time.Duration) string {
 	return d.codeNow(secret)
 }
 
-// TestPermissions_StepUpPasskey: whoever has a passkey, and no app for codes, confirms with
-// the passkey. The password opens the console, and does nothing that asks again.
+// TestPermissions_StepUpPasskey: an operator with a passkey, and no app for codes, confirms
+// with the passkey. The password alone logs in to the console, but confirms nothing.
 func TestPermissions_StepUpPasskey(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()

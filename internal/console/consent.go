@@ -3,7 +3,7 @@ package console
 import "flexd/internal/access"
 
 // withdrawConsent records that the user withdrew the consent to the use of the boundary meter,
-// for a reason that the audit log keeps. The word must be typed.
+// for a reason that the audit log stores. The operator must type a word to confirm.
 func (s *Server) withdrawConsent(r *request) (view, error) {
 	id, org, reason, err := confirmedID(r, "site", s.Registry.SiteOrg, "withdraw")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWithdrawConsent ends the consent to a site's boundary meter, for a reason and with a
-// word typed; the span stays in the list, and the audit log says why.
+// TestWithdrawConsent ends the consent to the use of a site's boundary meter, for a reason and
+// with a typed word. The span stays in the list, and the audit log has the reason.
 func TestWithdrawConsent(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -44,7 +44,8 @@ type Server struct {
 	ADR        *adr.Service
 
 	Environment flex.Environment
-	// Cell is the name of the database whose pages these are, among Cells; empty for the only one.
+	// Cell is the name of the database whose pages these are, among Cells; empty for the only
+	// one.
 	Cell  string
 	Cells []string
 
@@ -52,8 +53,8 @@ type Server struct {
 
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies web.Proxies
-	// PublicURL is where operators reach flexd. If it begins with https, session cookies are
-	// for TLS alone, whatever a proxy says of the request.
+	// PublicURL is the address at which operators reach flexd. If it begins with https,
+	// session cookies are sent over TLS only, whatever a proxy says about a request.
 	PublicURL string
 
 	// Bridge is where chargers without a platform are called; nil for nowhere.
@@ -88,7 +89,8 @@ type route struct {
 	confirm bool
 	// whether it shows or changes what is of all organisations
 	unparted bool
-	// what the audit log calls it to look at this page, which shows persons; of a site by its id
+	// the name under which the audit log records a view of this page, which shows persons; for
+	// a site, with its id
 	sees   string
 	handle func(*Server, *request) (view, error)
 }

@@ -149,7 +149,7 @@ func (d *service) page(path string) string {
 	return a.body
 }
 
-// wants fails the test unless the text holds each part.
+// wants fails the test unless the text contains each part.
 func (d *service) wants(text string, parts ...string) {
 	d.Helper()
 	flat := strings.Join(strings.Fields(text), " ")
@@ -410,8 +410,8 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-// TestConsole_AnyText: an address or a form with text that no database keeps as it is is
-// refused, and whoever sends it breaks no link of the audit log.
+// TestConsole_AnyText: an address or a form with text that a database cannot store unchanged
+// is refused, and does not break the chain of the audit log.
 func TestConsole_AnyText(t *testing.T) {
 	each(t, "2026-01-15T12:00:00Z", func(d *service) {
 		for _, text := range []string{"\xff", "a\x00b"} {

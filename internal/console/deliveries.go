@@ -105,7 +105,7 @@ func (s *Server) deliveriesList(r *request, filter delivery.Filter) (view, error
 	}, nil
 }
 
-// sortedDeliveries downloads the whole list in a chosen order: many deliveries are sorted at
+// sortedDeliveries downloads the whole list in a chosen order. Many deliveries are sorted at
 // once, and then read in parts.
 func (s *Server) sortedDeliveries(r *request, filter delivery.Filter) (view, error) {
 	filter.Limit = sortedPushes.sorted
@@ -124,8 +124,8 @@ func (s *Server) sortedDeliveries(r *request, filter delivery.Filter) (view, err
 	return s.deliveriesPart(r, places, after)
 }
 
-// deliveriesPart is the first part of the deliveries at some places. The others follow it, and
-// then the continuation after all of them, if that is not nil.
+// deliveriesPart returns the first part of the deliveries at some positions. The others follow
+// in further parts, and after them the continuation, if that is not nil.
 func (s *Server) deliveriesPart(
 	r *request,
 	places []delivery.Place,
@@ -569,6 +569,6 @@ func (s *Server) rotateSecret(
 	}, err
 }
 
-// testWait is how long the page waits for the answer to a test message: longer than an attempt
-// may take, so that its result is shown.
+// testWait is how long the page waits for the answer to a test message. It is longer than an
+// attempt may take, so that the result is shown.
 const testWait = 20 * time.Second

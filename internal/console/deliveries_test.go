@@ -21,8 +21,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// client is an organisation's endpoint: it takes every push but those of the asset that it
-// dislikes.
+// client is an organisation's endpoint. It accepts every push except those of one asset.
 type client struct {
 	mu       sync.Mutex
 	dislikes string
@@ -158,9 +157,9 @@ func TestDeliveries(t *testing.T) {
 	})
 }
 
-// A push tells by which clock its times are, where the organisation's is turned: those of its
-// body and of a newer dispatch in its place are the organisation's, and when it was queued and
-// tried is real time.
+// If the organisation's clock is advanced, the page of a push says which clock each time is
+// by. The times in the push's body, and in a newer dispatch that replaced it, are the
+// organisation's. The times of queuing and of attempts are real time.
 func TestDelivery_Turned(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -207,7 +206,7 @@ func TestDelivery_Turned(t *testing.T) {
 	})
 }
 
-// A push that was not tried says why, by its kind and by what became of it.
+// A push that was not tried says why, by its kind and its state.
 func TestDelivery_Untried(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -381,8 +380,8 @@ func TestSafety_Groups(t *testing.T) {
 	})
 }
 
-// A group that somebody adds while the last cap of the fleet is taken away stays: it is one
-// transaction.
+// A group that somebody adds while the last cap of the fleet is removed is not lost: the
+// removal is one transaction.
 func TestSafety_CapsAtOnce(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -421,7 +420,8 @@ func TestSafety_CapsAtOnce(t *testing.T) {
 	})
 }
 
-// A part is halted after it was shown what that stops, beside another, and each is ended by itself.
+// A part is halted after a preview of what that stops, while another one is halted, and each
+// is ended separately.
 func TestSafety_Parts(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.login()
@@ -452,8 +452,8 @@ func TestSafety_Parts(t *testing.T) {
 	d.wants(d.page("/console/audit"), "halt pushes", "gsp-group/_C", "organisation/"+org)
 }
 
-// Two operators end a halt that was begun so, and resuming asks for the password again after a
-// while.
+// If two operators are needed for a halt, two end it. Resuming asks for the password again
+// after a while.
 func TestSafety_Two(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.login()
@@ -488,7 +488,7 @@ func TestBrowser_Deliveries(t *testing.T) {
 	b := browse(d)
 	b.screen("deliveries", "/console/deliveries")
 
-	// A phone shows what became of a push without moving the table.
+	// A phone shows the state of a push without scrolling the table.
 	b.truth(`innerWidth === 390 && [...document.querySelectorAll("[aria-label=Pushes] td:nth-child(3)")].every((td) => td.getBoundingClientRect().right <= innerWidth)`)
 	b.screen("delivery", d.link(d.page("/console/deliveries?state=pending"), "/console/deliveries/0"))
 	b.screen("safety", "/console/safety")

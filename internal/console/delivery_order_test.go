@@ -9,8 +9,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// Each order brings each push once, tried or not, over its pages and in its file, also where
-// many are alike in what they are sorted by, and across organisations.
+// In each order, pages and file have each push once, tried or not. That is so even if many
+// pushes are equal in what they are sorted by, and across organisations.
 func TestDeliveries_Order(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -16,8 +16,8 @@ import (
 	"flexd/internal/operations"
 )
 
-// Clock reads and advances an organisation's sandbox clock. An advance does all that becomes
-// due on the way.
+// Clock reads and advances an organisation's sandbox clock. Advancing it runs everything that
+// becomes due in between.
 type Clock interface {
 	Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error)
 	Advance(ctx context.Context, org flex.OrgID, to time.Time) error
@@ -35,8 +35,8 @@ type developerPage struct {
 	Export   Export
 }
 
-// Schedules is the endpoint for schedules as it is, which the form begins with; the zero one
-// if none is set.
+// Schedules returns the current endpoint for schedules, with which the form is filled; the
+// zero value if none is set.
 func (p *developerPage) Schedules() operations.EndpointLine {
 	for _, e := range p.Endpoints {
 		if e.Name == string(flex.ScheduleEndpoint) {
@@ -54,8 +54,8 @@ type jump struct {
 	Far  bool // a word is to be typed for it
 }
 
-// confirmAdvance is the longest advance of a sandbox clock for which no word is typed: a day, also
-// the one of 25 hours.
+// confirmAdvance is the longest advance of a sandbox clock that needs no typed word: a day,
+// even one of 25 hours.
 const confirmAdvance = 25 * time.Hour
 
 // fixture is a metering point of the sandbox, with its purpose.
@@ -161,7 +161,7 @@ func (s *Server) developerPage(r *request) (*developerPage, error) {
 	return p, nil
 }
 
-// jumps are where the clock is often wanted.
+// jumps are the times to which the clock is often advanced.
 func jumps(now time.Time) []jump {
 	at := func(hour int) time.Time { // the next time that the clocks show the full hour
 		local := now.In(flex.London)

@@ -122,8 +122,8 @@ func TestBrowser_Developer(t *testing.T) {
 	b.screen("developer", "/console/developer")
 }
 
-// The form of the endpoint begins with how it is: whoever changes the URL does not change the
-// form of what is sent.
+// The form of the endpoint is filled with its settings: changing the URL does not change the
+// format of what is sent.
 func TestDeveloper_EndpointForm(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()

@@ -26,9 +26,9 @@
 //	handler ──► one service's view ──► view: status, template, its data, its table ──► write
 //
 // A handler reads the address and the form, asks a service, and turns the answer into words
-// and numbers. write renders the template, or the table as CSV or JSON, chosen by the
-// address's ending or the Accept header. A long table is written in parts, with one part in
-// memory at a time.
+// and numbers. write renders the template, or the table as CSV or JSON, as the address's
+// ending or the Accept header asks for. A long table is written in parts, with only one part
+// in memory at a time.
 //
 // Live numbers come by server-sent events. Each stream reads the data every two seconds and
 // sends what changed. There are at most 64 streams at once; each ends after an hour, and the
@@ -41,8 +41,8 @@
 //
 // # Failures
 //
-// A failure is shown as a page, or as JSON to a program, with the status from the one table of
-// package web. A failure that was not written to be shown is logged and shown as "Internal
-// error"; so is a panic. If a table breaks off, the connection is broken, so that nobody takes
-// the part for the whole.
+// A failure is shown as a page, or as JSON to a program, with the status from the table of
+// package web. A failure whose text is not meant for users is logged and shown as "Internal
+// error"; so is a panic. If a table cannot be completed, the connection is broken, so that
+// nobody takes a part for the whole.
 package console

@@ -25,9 +25,9 @@ type rowWriter interface {
 	end() error
 }
 
-// download answers with a table, in parts, each of which is read when the previous one is
-// written, so that no more than one is in memory. If it cannot be completed, the connection is
-// broken, so that an incomplete table is not mistaken for a complete one.
+// download writes a table in parts. Each part is read when the previous one is written, so
+// that only one is in memory. If the table cannot be completed, the connection is broken, so
+// that nobody takes an incomplete table for a complete one.
 func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 	control := http.NewResponseController(w)
 	out := tableWriter(w, r, v.table)

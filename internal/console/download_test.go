@@ -38,8 +38,8 @@ func eachOnce(rows []map[string]any, column string) bool {
 	return len(found) == len(rows)
 }
 
-// TestDownload_Money downloads what the settlement page lists beside its events: of runs and
-// payment files more than are read at once.
+// TestDownload_Money downloads the other lists of the settlement page. There are more runs and
+// payment files than are read at once.
 func TestDownload_Money(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()
@@ -103,8 +103,8 @@ func TestDownload_Money(t *testing.T) {
 	})
 }
 
-// TestDownload_Search downloads all that a search finds, where the page has the first: whose
-// sites were found is in the audit log, for each part.
+// TestDownload_Search downloads everything that a search finds; the page shows only the first
+// results. The audit log has the sites of each part.
 func TestDownload_Search(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()
@@ -159,7 +159,8 @@ func TestDownload_Search(t *testing.T) {
 	})
 }
 
-// TestDownload_Jobs downloads how the background jobs ran, and the saved views with their links.
+// TestDownload_Jobs downloads how the background jobs ran, and the saved views with their
+// links.
 func TestDownload_Jobs(t *testing.T) {
 	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.login()

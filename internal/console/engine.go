@@ -8,7 +8,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// enginePage is how planning does.
+// enginePage shows the state of planning.
 type enginePage struct {
 	control.Performance
 	Buckets []bucket

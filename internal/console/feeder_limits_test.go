@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// TestLimits shows what limits feeders, from whom and until when, and the fallback of a link
-// that is lost.
+// TestLimits shows the limits of feeders, who set them and until when, and the fallback if the
+// link is lost.
 func TestLimits(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

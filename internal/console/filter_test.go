@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A filter whose value cannot be is 422 on every list, as a name that is no filter is, and as
-// in the interface.
+// A filter with an impossible value gives status 422 on every list, as an unknown filter does,
+// and as in the interface.
 func TestFilters_Value(t *testing.T) {
 	s := testScene(t)
 	for _, path := range []string{
@@ -30,8 +30,8 @@ func TestFilters_Endpoint(t *testing.T) {
 	}
 }
 
-// The failures of the last 24 hours are by the true clock, as the pushes are, though the
-// organisation's clock is turned by days.
+// The failures of the last 24 hours are counted by the real clock, as pushes are, even if the
+// organisation's clock is days ahead.
 func TestDeliveries_FailuresTurned(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -44,8 +44,8 @@ func TestDeliveries_FailuresTurned(t *testing.T) {
 	})
 }
 
-// A slider takes a need of tenths of a kWh as it is: a browser moves a value between two of
-// its steps to one of them, and the question would be of another need.
+// A slider accepts a need in tenths of a kWh. Otherwise the browser would round it to a step,
+// and the question would be about another need.
 func TestAsset_WhatIfSteps(t *testing.T) {
 	s := testScene(t)
 	s.service.wants(s.service.page("/console/assets/"+s.assets[plain].String()), `name="need_kwh" type="range" min="0" max="100" step="0.1"`)

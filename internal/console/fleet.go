@@ -20,8 +20,8 @@ type fleetPage struct {
 	isPartial bool       // the operator is one of some organisations
 }
 
-// Good is what is said where there is no exception. Failed jobs are not shown to an operator
-// of some organisations, so nothing is said of jobs to them.
+// Good returns the text for a page without exceptions. It does not mention jobs to an operator
+// of some organisations, to whom failed jobs are not shown.
 func (p *fleetPage) Good() string {
 	const all = "Nothing needs looking at: every need can be met, every push was accepted, "
 	if p.isPartial {
@@ -116,8 +116,8 @@ type exceptionNumbers struct {
 	See string `json:"see,omitempty"`
 }
 
-// seePath is the page where the things that an exception counts are listed, "" if there is
-// none: those of an organisation, or of all if org is zero.
+// seePath returns the page that lists what an exception counts, or "" if there is none. The
+// page is that of one organisation, or of all if org is zero.
 func seePath(k operations.Kind, org flex.OrgID) string {
 	path := seePaths[k]
 	if org.IsZero() || slices.Contains(anonymous, k) {

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// An operator of some organisations is not shown failed jobs, so the page does not say to them
-// that every job ran.
+// Failed jobs are not shown to an operator of some organisations, so the page does not tell
+// them that every job ran.
 func TestFleet_GoodOfSome(t *testing.T) {
 	d := newConsole(t, "2026-01-14T12:00:00Z")
 	d.Asset(d.Site(), flex.Charger, 7400)
@@ -37,8 +37,8 @@ func TestFleet_GoodOfSome(t *testing.T) {
 	}
 }
 
-// Exceptions of an operator of some organisations are counted by organisation, and the list
-// behind each is of that one.
+// For an operator of some organisations, exceptions are counted by organisation, and the list
+// behind each is that organisation's.
 func TestFleet_ExceptionsOfSome(t *testing.T) {
 	s, fen, _ := neighbours(t)
 	both := access.OperatorOrgs{Names: []string{"Moorland Energy", fen.Name}}
@@ -83,7 +83,7 @@ func TestFleet_ExceptionsOfSome(t *testing.T) {
 	}
 }
 
-// A page whose first numbers cannot be had takes them from its stream, and goes on being live.
+// A page whose first numbers cannot be read gets them from its stream, and stays live.
 func TestBrowser_FirstNumbersMissing(t *testing.T) {
 	d := testScene(t).service
 	whole := d.handler
@@ -104,8 +104,8 @@ func TestBrowser_FirstNumbersMissing(t *testing.T) {
 	b.faults = nil // the browser reports the answer 503
 }
 
-// A page that is open names a kind of exceptions once it cannot be looked for, beside the
-// others, and no longer once it can.
+// A page that is open lists a kind of exceptions that cannot be read, beside the others, and
+// removes it once it can be read.
 func TestBrowser_KindUnread(t *testing.T) {
 	d := testScene(t).service
 	b := browse(d)

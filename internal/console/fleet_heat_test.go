@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// What two tanks and a heat pump are planned to draw is in the curve, and nothing of a tank
-// that an operator has excluded: checked against their plans, minute by minute.
+// The curve includes what two tanks and a heat pump are planned to draw, but not a tank that
+// an operator has excluded. It is checked against their plans minute by minute.
 func TestFleet_Heat(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -45,7 +45,8 @@ func TestFleet_Heat(t *testing.T) {
 	})
 }
 
-// heaters puts two tanks, a heat pump and a tank that is excluded into the scene, and plans them.
+// heaters puts two tanks, a heat pump and a tank that is excluded into the scene, and plans
+// them.
 func (s *scene) heaters() (ids []flex.AssetID) {
 	s.Helper()
 	for _, kind := range []flex.AssetType{flex.HotWaterTank, flex.HotWaterTank, flex.HeatPump, flex.HotWaterTank} {

@@ -15,8 +15,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// BenchmarkFleet is the fleet page over 100,000 assets that are plugged in, each time with a
-// new picture of the fleet.
+// BenchmarkFleet measures the fleet page for 100,000 plugged-in assets, each time computed
+// anew.
 func BenchmarkFleet(b *testing.B) {
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
@@ -77,7 +77,7 @@ var largeIDs = map[string]string{
 	"postgres": "00000000-0000-0000-0000-000000000777",
 }
 
-// BenchmarkPages is pages of the console over 100,000 sites, at each of which a car is plugged in.
+// BenchmarkPages measures pages of the console for 100,000 sites with a plugged-in car each.
 func BenchmarkPages(b *testing.B) {
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		if engine == "postgres" && os.Getenv(storetest.Env) == "" {
@@ -119,8 +119,8 @@ func (c *counted) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// BenchmarkExport downloads a list of 1,000,000 assets as CSV, the newest first and in an
-// order of its own.
+// BenchmarkExport downloads a list of 1,000,000 assets as CSV, the newest first and in a
+// chosen order.
 func BenchmarkExport(b *testing.B) {
 	d := openConsole(b, storetest.SQLite(b), "2026-01-14T21:40:00Z")
 	d.large("sqlite", 1_000_000)

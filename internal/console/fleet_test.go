@@ -41,8 +41,9 @@ func TestFleet(t *testing.T) {
 		d := s.service
 		d.login()
 		page := d.page("/console/fleet")
-		// Twelve have a schedule that nobody took; the car that charges now was planned anew
-		// this minute, since what no client accepted does not count as delivered.
+		// Twelve have a schedule that no client accepted. The car that charges now was planned
+		// again this minute, because a schedule that was not accepted does not count as
+		// delivered.
 		d.wants(page, "1 asset will not have what it needs by ready-by", ">CP-2058</a>", // shortfall
 			"1 asset plugged in without a schedule", "Moorland Energy has no endpoint for schedules",
 			"12 pushes waiting for more than 2 minutes", "of 14 assets at 14 sites")
@@ -94,9 +95,9 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// What dispatches ask two batteries for is in the curve, beside what the cars are planned to
-// draw: also what began before now and what ends after the day that is shown, and nothing of
-// what is over.
+// The curve includes what dispatches ask of two batteries, beside what the cars are planned to
+// draw. Dispatches that began before now, or end after the day that is shown, count; past ones
+// do not.
 func TestFleet_Batteries(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -255,8 +256,8 @@ func TestBrowser_Fleet(t *testing.T) {
 	b.await(`document.querySelector("[data-live=plugged_in]").textContent === "14"`) // by itself
 }
 
-// TestFleet_Refused has a client refuse one schedule for good: the asset is not controlled, and
-// the page, its numbers and the metrics all say so, until the client takes it.
+// TestFleet_Refused: a client refuses one schedule for good. The asset is not controlled, and
+// the page, its numbers and the metrics all say so, until the client accepts it.
 func TestFleet_Refused(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

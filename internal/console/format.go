@@ -233,7 +233,7 @@ func count(n any, thing string) string {
 	return decimals(float64(v), 0) + "\u00a0" + thing
 }
 
-// sentence has a text begin with a capital and end with a stop.
+// sentence makes a text begin with a capital letter and end with a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return ""

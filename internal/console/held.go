@@ -15,7 +15,7 @@ import (
 // reasonMax is the longest reason of a decision, in bytes.
 const reasonMax = 500
 
-// heldPage lists readings that are held back, and the decisions about them.
+// heldPage lists readings that wait for a decision, and the decisions about them.
 type heldPage struct {
 	Orgs     []flex.Org
 	Labels   []flex.Label
@@ -148,8 +148,8 @@ func (p *heldPage) filter(r *request) (reading.HeldQuery, error) {
 	return f, err
 }
 
-// dayStart is when the day begins that is a number of days after the one of a filter; the zero time
-// if the filter is empty.
+// dayStart returns the start of the day that is a number of days after the day in a filter;
+// the zero time if the filter is empty.
 func dayStart(text string, after int) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -225,8 +225,8 @@ func (s *Server) heldReading(r *request) (view, error) {
 	}, err
 }
 
-// decideHeld releases or discards a reading, for a reason that the audit log keeps. The form
-// must say that it was meant.
+// decideHeld releases or discards a reading, for a reason that the audit log stores. The form
+// must confirm the decision.
 func (s *Server) decideHeld(r *request) (view, error) {
 	decision := r.PathValue("to")
 	if decision != "release" && decision != "discard" {
@@ -277,8 +277,9 @@ func (s *Server) decideHeld(r *request) (view, error) {
 	return view{to: "/console/readings/held?done=" + decision}, err
 }
 
-// confirmedDecision returns the reason that a form gives for an act. It fails without one, and unless the
-// word was typed, or with "" as the word a box ticked, which says that the act is meant.
+// confirmedDecision returns the reason that a form gives for an act. It fails without a
+// reason, and without a confirmation: the given word must be typed, or, if that is "", a box
+// must be ticked.
 func confirmedDecision(r *request, decision string) (string, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	if reason == "" || len(reason) > reasonMax || !utf8.ValidString(reason) {

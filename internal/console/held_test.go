@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Beside another organisation it is said whose the held readings are; the list is of all.
+// If there is another organisation, each reading shows whose it is; the list has those of all.
 func TestHeldReadings_Owner(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -28,8 +28,8 @@ func TestHeldReadings_Owner(t *testing.T) {
 	})
 }
 
-// TestHeldReadings finds what is held back by its filters, and decides on it with a reason and
-// a tick; the audit log keeps both.
+// TestHeldReadings finds readings that wait for a decision by filters, and decides on them
+// with a reason and a tick. The audit log has both.
 func TestHeldReadings(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -212,8 +212,8 @@ func (f *instructionForm) target(in *control.Order) error {
 	return nil
 }
 
-// londonTime reads a local time of a form. One that is skipped when the clocks go forward is
-// refused, because it would become another time.
+// londonTime reads a local time of a form. A time that is skipped when the clocks go forward
+// is refused, because it would be read as another time.
 func londonTime(text string) (time.Time, error) {
 	const layout = "2006-01-02T15:04"
 	at, err := time.ParseInLocation(layout, text, flex.London)
@@ -334,8 +334,8 @@ func (p instructionPage) Released() int {
 	return n
 }
 
-// AskedIn reports whether the instruction holds in a half-hour: not after the window, nor
-// after it was stopped.
+// AskedIn reports whether the instruction applies in a half-hour: one that is neither after
+// the window nor after the instruction was stopped.
 func (p instructionPage) AskedIn(s control.ReportSlot) bool {
 	stopped := !p.StoppedAt.IsZero() && s.To.After(p.StoppedAt)
 	return s.From.Before(p.Instruction.To) && !stopped

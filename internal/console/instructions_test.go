@@ -94,9 +94,8 @@ func TestInstructions(t *testing.T) {
 	})
 }
 
-// TestInstruction_Browser looks at the three pages in a browser, with the plot drawn. The page
-// of a dispatch of named batteries has no cost, as none is known; that of an instruction has
-// one.
+// TestInstruction_Dispatched: the page of a dispatch of named batteries has no cost, because
+// none is known. The page of an instruction has one.
 func TestInstruction_Dispatched(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -24,8 +24,8 @@ func (v *view) asJSON() any {
 	return nil
 }
 
-// wantsJSON reports whether the request asks for JSON in place of a page. A browser, which names
-// HTML, is shown the page.
+// wantsJSON reports whether the request asks for JSON instead of a page. A browser accepts
+// HTML, and is shown the page.
 func (r *request) wantsJSON() bool {
 	accepts := false
 	for part := range strings.SplitSeq(

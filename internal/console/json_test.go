@@ -37,11 +37,12 @@ func (s *scene) subjects() map[string]string {
 	}
 }
 
-// forms are the pages that show nothing but a form, and those of things that the scene has none of.
+// forms lists the pages that show only a form, and those of things that the scene does not
+// have.
 var forms = []string{"GET /console/flex-events/{id}", "GET /console/instructions/{id}", "GET /console/products/{id}", "GET /console/readings/held/{id}", "GET /console/settlement/compare"}
 
-// Each page answers what it shows as JSON, to each role, and no secret; what is refused is refused
-// in the same form.
+// Each page returns its content as JSON, for each role, and without secrets. Refusals have the
+// same form.
 func TestJSON_EveryPage(t *testing.T) {
 	s := testScene(t)
 	s.withEndpoint()
@@ -118,7 +119,7 @@ func jsonFaults(a answer) (faults []string) {
 	return faults
 }
 
-// The check finds an answer that is a page, that holds a secret, or that has Go's names.
+// The check detects an answer that is a page, contains a secret, or has names from Go.
 func TestJSON_PlantedFaults(t *testing.T) {
 	page := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	right := http.Header{"Content-Type": {"application/json"}}
@@ -150,7 +151,7 @@ func (s *scene) withEndpoint() {
 	}
 }
 
-// What the pages of an asset, a site and a push show stands in their JSON.
+// The JSON of an asset, a site and a push has what their pages show.
 func TestJSON_ShowsThePage(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		subjects := s.subjects()
@@ -178,7 +179,7 @@ func TestJSON_ShowsThePage(t *testing.T) {
 	})
 }
 
-// A list goes on where its page does.
+// A list continues where its page ends.
 func TestJSON_Cursor(t *testing.T) {
 	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.login()
@@ -216,8 +217,8 @@ func TestJSON_Cursor(t *testing.T) {
 	}
 }
 
-// Who is not logged in, or may not, is refused in JSON, and not led to a form; a browser is shown
-// its page.
+// A request without a login or permission is refused in JSON, and not redirected to a form. A
+// browser is shown the page.
 func TestJSON_Refusals(t *testing.T) {
 	d := newConsole(t, "2026-01-13T12:00:00Z")
 	refused := func(method, path string, status int) {

@@ -19,8 +19,8 @@ const (
 	streamLife = time.Hour
 )
 
-// stream sends the values of next as server-sent events whenever they change, until the client
-// disconnects, the server stops, the session ends or the stream reaches its time limit.
+// stream sends the values of next as server-sent events whenever they change. It ends when the
+// client disconnects, the server stops, the session ends or the stream reaches its time limit.
 func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 	if r.Method == http.MethodHead { // who asks for the headers alone waits for no event
 		r.w.Header().Set("Content-Type", "text/event-stream")
@@ -80,7 +80,7 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 }
 
 // continues waits for the next tick of a stream, and reports whether the stream continues. The
-// browser opens a stream that ended again, and gets an error if it may not.
+// browser opens an ended stream again, and gets an error if it may not.
 func (s *Server) continues(r *request, tick, end <-chan time.Time) bool {
 	select {
 	case <-r.Context().Done():

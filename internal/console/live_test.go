@@ -9,7 +9,8 @@ import (
 	"flexd/internal/access"
 )
 
-// A stream sends nothing more once its operator is logged out, or is one of other organisations.
+// A stream sends nothing more once its operator is logged out, or is one of other
+// organisations.
 func TestLive_SessionEnds(t *testing.T) {
 	each(t, "2026-01-15T12:00:00Z", func(d *service) {
 		for what, end := range map[string]func() error{
@@ -37,8 +38,8 @@ func TestLive_SessionEnds(t *testing.T) {
 	})
 }
 
-// The headers of a stream are sent at once: otherwise the next request of the same connection
-// waits for the stream's end.
+// The headers of a stream are sent at once. Otherwise the next request on the same connection
+// would wait for the stream's end.
 func TestLive_Head(t *testing.T) {
 	each(t, "2026-01-15T12:00:00Z", func(d *service) {
 		d.login()

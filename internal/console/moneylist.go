@@ -12,7 +12,7 @@ import (
 // moneyExports are where the tables of the settlement page can be had that are not its events.
 type moneyExports struct{ Withdrawals, Files, Runs, Market, Books Export }
 
-// moneyExports are the tables of the organisation that is shown; the withdrawals are of the
+// moneyExports returns the tables of the organisation that is shown. The withdrawals have the
 // page's status.
 func (p *settlementPage) moneyExports() moneyExports {
 	q := url.Values{}

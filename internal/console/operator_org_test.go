@@ -63,8 +63,8 @@ func neighbours(t *testing.T) (s *scene, fen flex.Org, own flex.AssetID) {
 	return s, fen, own
 }
 
-// alerted has an alert of the organisation's fire, which was sent by a route of its own and
-// has a rule of its own.
+// alerted makes an alert of the organisation fire, which has its own rule and is sent by its
+// own route.
 func (s *scene) alerted(org flex.OrgID, title, duty string) {
 	s.Helper()
 	ctx := s.Context()
@@ -222,8 +222,8 @@ func (s *scene) state() map[string]string {
 	return hashes
 }
 
-// An operator of one organisation is shown nothing of another's, by no route, in no role, and
-// changes nothing there: what is another's is as what never was.
+// An operator of one organisation sees and changes nothing of another's, by any route and in
+// any role. The answers are as if it did not exist.
 func TestOperatorOrgs_EveryRoute(t *testing.T) {
 	s, _, _ := neighbours(t)
 	w := newWalker(s)

@@ -7,7 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// operatorsPage is who may use the console.
+// operatorsPage lists who may use the console.
 type operatorsPage struct {
 	access.OperatorsView
 	Self   string // whose page this is: nobody changes their own role
@@ -15,8 +15,8 @@ type operatorsPage struct {
 	Export Export
 }
 
-// Settable are the others whose role and organisations are set here, and not by the groups of
-// an identity provider.
+// Settable returns the other operators whose role and organisations are set here, and not by
+// the groups of an identity provider.
 func (p operatorsPage) Settable() []access.OperatorLine {
 	var list []access.OperatorLine
 	for _, o := range p.Operators {
@@ -76,8 +76,8 @@ func (p operatorsPage) table() *table {
 	return t
 }
 
-// setOperatorRole changes another operator's role. Nobody changes their own, so that the
-// last administrator cannot take it from themselves.
+// setOperatorRole changes another operator's role. Nobody may change their own role, so that
+// an administrator always remains.
 func (s *Server) setOperatorRole(r *request) (view, error) {
 	name, role := r.PostFormValue("name"), access.OperatorRole(r.PostFormValue("role"))
 	err := s.act(

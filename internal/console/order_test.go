@@ -29,8 +29,8 @@ func (d *service) assetPages(path string) (rows []map[string]any) {
 	return rows
 }
 
-// Each order brings each asset once, over its pages and in its file, also where many are alike
-// in what they are sorted by.
+// In each order, pages and file have each asset once, even if many are equal in what they are
+// sorted by.
 func TestAssets_Order(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -26,8 +26,8 @@ func pathID[Of any](
 	return id, org, err
 }
 
-// confirmedID is pathID for a form that must be confirmed by a word or a tick; it also returns
-// the reason.
+// confirmedID is pathID for a form that must be confirmed by a typed word or a tick. It also
+// returns the reason.
 func confirmedID[Of any](
 	r *request,
 	label string,

@@ -9,9 +9,9 @@ import (
 	"flexd/internal/web"
 )
 
-// The form fields that a script fills: what the browser's passkey signed, and a passkey that
-// the browser made. The second is part of its act: it goes along where the act asks again who
-// the operator is.
+// The form fields that a script fills: a signature by the browser's passkey, and a new
+// passkey. The new passkey is a part of its act. If the act asks the operator to identify
+// again, the passkey is sent with that form too.
 const (
 	passkeyField    = "confirm_passkey"
 	newPasskeyField = "new_passkey"
@@ -70,7 +70,7 @@ func (s *Server) loginPasskey(r *request) (view, error) {
 	return v, err
 }
 
-// passkeyPage has the browser make a passkey.
+// passkeyPage makes the browser create a passkey.
 type passkeyPage struct{ Options, Name, Fault string }
 
 func (s *Server) beginPasskey(r *request) (view, error) {

@@ -40,9 +40,9 @@ func newDevice(d *service) *device {
 // 32 bytes (RFC 9053, section 7.1.1).
 const wholeKey = 77
 
-// newPasskey is a passkey as real devices make it. The library leaves out the leading zeros of
-// a coordinate, which 1 key in 128 has, and such a key is refused as malformed: another is
-// drawn in its place.
+// newPasskey returns a passkey like those of real devices. The library omits the leading zeros
+// of a coordinate, which 1 key in 128 has. Such a key is refused as malformed, so another one
+// is drawn instead.
 func newPasskey() virtualwebauthn.Credential {
 	for {
 		key := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
@@ -93,7 +93,7 @@ func (v *device) signed(page string) url.Values {
 	return url.Values{"confirm_passkey": {answer}, "next": {"/console/safety"}}
 }
 
-// enrol keeps the device's passkey for the operator who is logged in.
+// enrol stores the device's passkey for the operator who is logged in.
 func (v *device) enrol(name string) {
 	v.Helper()
 	begun := v.do("POST", "/console/account/passkeys/begin", url.Values{})
@@ -120,8 +120,9 @@ func (v *device) loginPage() string {
 	return v.page("/console/login")
 }
 
-// An operator makes two passkeys, logs in by each without a password, confirms an act with
-// one, and removes it; what is used twice or was removed opens nothing.
+// An operator makes two passkeys, logs in with each without a password, confirms an act with
+// one, and removes it. A signature that is used twice, and a passkey that was removed, are
+// refused.
 func TestPasskeys(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -179,8 +180,8 @@ func TestPasskeys(t *testing.T) {
 	})
 }
 
-// A passkey that is begun shortly before an act asks again who the operator is, and sent after
-// that, is no failed confirmation: it goes along, and is stored once the operator has
+// A passkey is begun shortly before an act asks again who the operator is, and sent after
+// that. That is not a failed confirmation: the passkey is stored once the operator has
 // confirmed.
 func TestPasskeys_ConfirmedBetween(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
@@ -218,8 +219,8 @@ func operatorID(d *service) flex.OperatorID {
 	return who.ID
 }
 
-// What is not signed for this site, for this purpose, in time, by a finger, by this key and
-// with a higher count opens nothing; each form is right but for one thing.
+// A signature is refused if it is for another site or another purpose, too late, without a
+// touch, by another key, or without a higher count. Each form has only one such fault.
 func TestPasskeys_Refused(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -338,8 +339,8 @@ func TestPasskeys_Browser(t *testing.T) {
 	}
 }
 
-// judge holds the page that is open against the rules of all, and against axe-core where that
-// is asked for.
+// judge checks the open page against the rules for all pages, and with axe-core if that is
+// asked for.
 func (b *browser) judge(name string) {
 	b.Helper()
 	b.sound(name)

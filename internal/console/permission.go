@@ -12,7 +12,7 @@ import (
 )
 
 // permission returns the permission that the route needs. An action that names none needs the
-// highest one, so that a forgotten name gives no access.
+// highest one, so that a forgotten name gives nobody access.
 func (rt route) permission() access.Permission {
 	if rt.needs != "" {
 		return rt.needs
@@ -25,7 +25,7 @@ func (rt route) permission() access.Permission {
 	return access.See
 }
 
-// stepUp are the permissions whose actions need the operator to authenticate again, unless
+// stepUp lists the permissions whose actions ask the operator to authenticate again, unless
 // that was done recently.
 var stepUp = []access.Permission{access.Pay, access.Administer}
 
@@ -55,8 +55,8 @@ func (s *Server) mustSetUp(r *request) (view, error) {
 	return view{to: accountPath + "?done=twostep"}, nil
 }
 
-// admit checks that the operator may use the route. If it returns a view with a page, that is
-// the form for authenticating again, which the action must wait for.
+// admit checks that the operator may use the route. If it returns a page, that is the form for
+// authenticating again, and the action must wait for it.
 func (s *Server) admit(rt route, r *request) (view, error) {
 	needs := rt.permission()
 	if !r.operator.May(needs) {
@@ -94,8 +94,8 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 	return s.confirm(r)
 }
 
-// reaches checks that the route's object is of the operator's organisations. For an object
-// with an id of its own, the services search among these.
+// reaches checks that the route's object belongs to the operator's organisations. An object
+// with an id of its own is checked by the services, which search only in these.
 func reaches(rt route, r *request) error {
 	if rt.unparted && r.operator.SomeOrgs {
 		return flex.Fail(
@@ -136,8 +136,9 @@ type confirmPage struct {
 
 type formField struct{ Name, Value string }
 
-// confirm checks the password, with a code if the operator has an app for codes, or a passkey
-// from the form; or returns the page that asks for it.
+// confirm checks the credentials in the form: the password (with a code if the operator has an
+// app for codes), or a passkey. If they are missing or wrong, it returns the page that asks
+// for them.
 func (s *Server) confirm(r *request) (view, error) {
 	p := confirmPage{Path: r.URL.RequestURI()}
 
@@ -186,8 +187,8 @@ func (p *confirmPage) carry(form url.Values) {
 	})
 }
 
-// confirmed reports whether the form authenticates the operator, or the fault in words; there
-// are none if the form has no credentials.
+// confirmed reports whether the form authenticates the operator; if not, fault says in words
+// what is wrong. fault is empty if the form has no credentials.
 func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 	token := s.sessionOf(r.Request)
 	password := r.PostFormValue(passwordField)
@@ -222,8 +223,7 @@ func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 	return true, "", nil
 }
 
-// confirmFault is loginFault, and says in addition if the password was right and the code was
-// not.
+// confirmFault is loginFault. It also says if the password was right and the code was not.
 func confirmFault(r *request, err error) (string, error) {
 	if errors.Is(err, access.ErrCode) || errors.Is(err, access.ErrCodes) {
 		return sentence(err.Error()), nil

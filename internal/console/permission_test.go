@@ -23,8 +23,8 @@ func TestPermissions_EveryActNamesOne(t *testing.T) {
 	}
 }
 
-// A form that an operator's role does not allow is not shown to them: it has the class of
-// the permission that its route asks for.
+// A form that an operator's role does not allow is hidden: it has the class of the permission
+// that its route requires.
 func TestPermissions_FormsAreMarked(t *testing.T) {
 	form := regexp.MustCompile(`<form(?:[^>"]|"[^"]*")*method="post"(?:[^>"]|"[^"]*")*>`)
 	action := regexp.MustCompile(`action="([^"]*)"`)
@@ -136,7 +136,7 @@ func TestPermissions_Refusal(t *testing.T) {
 
 		d.wants(d.page("/console/account"), "Your role is viewer: you may see.")
 
-		// The change holds at the next request of the session that is there.
+		// The change applies at the next request of the existing session.
 		if err := d.access.SetOperatorRole(d.Context(), operator, access.OnDuty); err != nil {
 			d.Fatal(err)
 		}
@@ -147,8 +147,8 @@ func TestPermissions_Refusal(t *testing.T) {
 	})
 }
 
-// Acts on money and access ask for the password again once it was given a while ago, and are
-// then done with the form as it was.
+// Acts on money and access ask for the password again some time after it was entered. They are
+// then carried out with the form as it was.
 func TestPermissions_StepUp(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -187,7 +187,7 @@ func TestPermissions_StepUp(t *testing.T) {
 			d.Errorf("with the password: %d %s", a.status, a.body)
 		}
 
-		// It holds for this session alone, and for a while.
+		// It applies to this session only, and for a limited time.
 		if a := change(""); a.status != http.StatusSeeOther {
 			d.Errorf("after it: %d", a.status)
 		}
@@ -206,7 +206,7 @@ func TestPermissions_StepUp(t *testing.T) {
 			d.Errorf("in the session of before: %d", a.status)
 		}
 
-		// What needs no confirmation goes on.
+		// Actions that need no confirmation are still possible.
 		if a := d.do("POST", "/console/safety/halt", url.Values{"reason": {"because"}}); a.status != http.StatusSeeOther {
 			d.Errorf("a halt: %d", a.status)
 		}
@@ -254,7 +254,7 @@ func TestOperators_Page(t *testing.T) {
 	})
 }
 
-// A session's last use is kept to the minute, not at each page.
+// A session's last use is stored once a minute, and not at each page.
 func TestOperators_LastUse(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.login()

@@ -95,7 +95,7 @@ func (p *programsPage) table() *table {
 	return t
 }
 
-// bindingForm is how a program is to be bound, as it was typed.
+// bindingForm has the binding of a program as it was typed.
 type bindingForm struct {
 	Org     flex.OrgID
 	Program flex.ADRObjectID
@@ -181,8 +181,8 @@ func readBinding(r *request) (bindingForm, flex.ADRBinding, error) {
 	return f, contract.BindingOf(f.Program, &in, r.operator.Name), err
 }
 
-// simpleKW reads the changes at the levels of SIMPLE, with commas between. A minus may be the
-// one that the console writes.
+// simpleKW reads the changes of power at the levels of SIMPLE, separated by commas. A minus
+// sign may be the typographic one that the console prints.
 func simpleKW(text string) ([]float64, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

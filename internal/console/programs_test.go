@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// TestPrograms binds an OpenADR program after a preview, and ends that; a preview keeps
-// nothing, and what cannot be is refused.
+// TestPrograms binds an OpenADR program after a preview, and ends that. A preview stores
+// nothing, and impossible bindings are refused.
 func TestPrograms(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

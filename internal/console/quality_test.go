@@ -97,9 +97,9 @@ func TestBrowser_Quality(t *testing.T) {
 	b.screen("engine", "/console/engine")
 }
 
-// A charger that sends readings of its sessions alone is not red for the time between them,
-// and is for what its sessions lack; one that sent any of another time owes all. The worst
-// comes first.
+// A charger that only sends readings of its sessions is not red for the time between them, but
+// is red for what its sessions lack. A charger that sent any reading of another time must have
+// all. The worst comes first.
 func TestReadings_SessionsOnly(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -39,7 +39,8 @@ type view struct {
 	data   any
 	table  *table // for .csv and .json
 	next   string // address of the list's next page, "" after the last
-	// reads the next part of a table to download whose parts have no addresses; nil after the last
+	// reads the next part of a table to download whose parts have no addresses; nil after the
+	// last
 	rest   func() (view, error)
 	record any // what the page shows, as its JSON
 	json   any // the answer itself, in place of a page
@@ -110,8 +111,8 @@ func (s *Server) wrap(rt route) http.Handler {
 	})
 }
 
-// answer runs the steps from the session to the handler. The first that fails returns the
-// error; a panic becomes an internal failure.
+// answer runs the steps from the session to the handler. The first step that fails returns the
+// error. A panic becomes an internal error.
 func (s *Server) answer(
 	rt route,
 	r *request,
@@ -148,8 +149,8 @@ func (s *Server) answer(
 	return v, err
 }
 
-// noteView writes to the audit log that the operator viewed a site's page, also under the
-// site's organisation, whose own operators may read the log.
+// noteView writes to the audit log that the operator viewed a site's page. The entry is under
+// the site's organisation, whose own operators may read the log.
 func (s *Server) noteView(r *request, act string) error {
 	id, org, err := pathID(r, "site", s.Registry.SiteOrg)
 	if err != nil {
@@ -284,8 +285,8 @@ type frame struct {
 	Data        any
 }
 
-// sectionOf returns the menu section of a page: that of its address, or else of the nearest
-// page above it.
+// sectionOf returns the menu section of a page: the one with the page's address, or with the
+// address of the nearest page above it.
 func sectionOf(path string, crumbs []crumb) string {
 	above := []string{path}
 	for _, c := range slices.Backward(crumbs) {
@@ -307,12 +308,12 @@ func sectionOf(path string, crumbs []crumb) string {
 // trueTime are the sections whose times are by the true clock, and not by an organisation's.
 var trueTime = []string{"alerts", "deliveries", "engine", "safety", "audit", "operators", ""}
 
-// ownTime are pages of such sections, or of none, whose times are nevertheless by an
+// ownTime lists the pages of such sections, or of none, whose times are nevertheless by an
 // organisation's clock.
 var ownTime = []string{Root + "/limits", Root + "/search"}
 
-// clockNote explains by which clock the times of a page are, if an organisation has advanced
-// its sandbox clock.
+// clockNote says by which clock the times of a page are, if an organisation has advanced its
+// sandbox clock.
 func (s *Server) clockNote(r *request, section string) (string, error) {
 	const londonNote = "All times are London time."
 	if r.operator.Name == "" || s.Environment != flex.Sandbox {

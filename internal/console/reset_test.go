@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A new password, and a reset of the factors, leave nothing that lets somebody in without the
-// password: no passkey and no session.
+// After a new password, or a reset of the factors, nothing else lets anybody in: all passkeys
+// and sessions end.
 func TestPasskeys_Reset(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		for name, reset := range map[string]func() error{
@@ -40,8 +40,8 @@ func TestPasskeys_Reset(t *testing.T) {
 	})
 }
 
-// The page Operators has no form for a role and organisations that an identity provider's
-// groups give: it would be refused.
+// The page Operators has no form for a role and organisations that come from an identity
+// provider's groups: it would be refused.
 func TestOperators_ByProvider(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)
@@ -60,8 +60,7 @@ func TestOperators_ByProvider(t *testing.T) {
 	}
 }
 
-// A provider that fails when a browser comes back from it refuses nobody: that counts as no
-// failed login.
+// If a provider fails when a browser returns from it, that does not count as a failed login.
 func TestSignIn_DownOnReturn(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)

@@ -80,8 +80,8 @@ func (s *Server) safety(r *request) (view, error) {
 	}, err
 }
 
-// haltScope reads what a form means to halt: its scope as text, or its parts. A form without
-// either means everything.
+// haltScope reads from a form what is to be halted: the scope as text, or its parts. A form
+// with neither means everything.
 func haltScope(r *request) (delivery.HaltScope, string, error) {
 	text := r.PostFormValue("scope")
 	kind, org := r.PostFormValue("kind"), r.PostFormValue("org")

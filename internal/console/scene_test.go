@@ -23,7 +23,7 @@ type scene struct {
 	assets []flex.AssetID
 }
 
-// The assets of the scene by what is to be seen at them.
+// The assets of the scene, named by what they show.
 const (
 	plain     = 0 // plugged in at six, planned into the night
 	shortfall = 1 // needs more than the off-peak hours hold
@@ -36,8 +36,8 @@ const (
 var addresses = []string{"4 Elm Row", "12 Station Road", "1 The Green", "27 Mill Lane", "8 Church Street", "15 Bridge End", "3 Orchard Close",
 	"40 High Street", "9 Weavers Court", "22 Quarry Hill", "6 Canal Side", "31 Beech Avenue", "18 Lower Field", "5 Chapel Yard"}
 
-// prices of a winter's day in £/MWh by the half-hour from midnight: cheap at night, dear at
-// five, and two half-hours below nothing.
+// winterPrice returns the price of a half-hour of a winter's day in £/MWh: low at night, high
+// at five, and below zero in two half-hours.
 func winterPrice(slot int) float64 {
 	h := float64(slot) / 2
 	p := 68 + 22*math.Sin((h-9)/24*2*math.Pi) + 74*math.Exp(-(h-17.5)*(h-17.5)/3) + 24*math.Exp(-(h-8)*(h-8)/2) - 38*math.Exp(-(h-3.25)*(h-3.25)/2.5)
@@ -74,7 +74,7 @@ func (d *service) publishOff(by float64, source string, day flex.Day, at time.Ti
 	}
 }
 
-// settle has the control service do what is due.
+// settle makes the control service do what is due.
 func (s *scene) settle() {
 	s.Helper()
 	for range 3 {

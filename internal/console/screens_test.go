@@ -10,8 +10,8 @@ import (
 	"flexd/internal/reading"
 )
 
-// previews opens what a form of a page shows before anything is done, once an element of that
-// is there, and holds it against the rules of all screens.
+// previews opens the preview of a form, once an element of it is present, and checks it
+// against the rules for all screens.
 func (b *browser) previews(name, path, submit, shows string) {
 	b.Helper()
 	for _, width := range []int64{1280, 390} {
@@ -34,9 +34,8 @@ func (b *browser) previews(name, path, submit, shows string) {
 	}
 }
 
-// Screens that no other test visits keep the rules of all: lists that are empty and lists that
-// are not, the forms of groups, what is shown before an action is done, and a page that there
-// is not.
+// Screens that no other test opens keep the rules for all screens: empty and full lists, the
+// forms of groups, previews, and a page that does not exist.
 func TestBrowser_OtherScreens(t *testing.T) {
 	s := testScene(t)
 	d := s.service

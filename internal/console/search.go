@@ -21,8 +21,8 @@ type searchPage struct {
 // searchMax is the longest text of a search.
 const searchMax = 200
 
-// search answers the search box: an id, an MPAN, an e-mail address, a postcode or part of an
-// external id. It redirects to the page of a single result.
+// search serves the search box, for an id, an MPAN, an e-mail address, a postcode or a part of
+// an external id. If there is a single result, it redirects to its page.
 func (s *Server) search(r *request) (view, error) {
 	text := strings.TrimSpace(r.URL.Query().Get("q"))
 	p := searchPage{Text: text}
@@ -55,7 +55,7 @@ func (s *Server) search(r *request) (view, error) {
 	return v, s.auditSearch(r, p, "")
 }
 
-// searchPart is how many results are read, and written to the audit log, at a time.
+// searchPart is the number of results that are read, and written to the audit log, at a time.
 const searchPart = 500
 
 // searchText reads the text of a search whose results are downloaded.
@@ -155,8 +155,8 @@ func (p searchPage) Exports(list string) Export {
 	return Export{CSV: path + ".csv" + tail, JSON: path + ".json" + tail}
 }
 
-// singleResult returns the page of a single result, and the id of its site; nothing if there are
-// several.
+// singleResult returns the page of a single result, and the id of its site; both are empty if
+// there are several.
 func (p *searchPage) singleResult() (page, site string) {
 	switch a, t := p.Assets, p.Sites; {
 	case len(a) == 1 && (len(t) == 0 || len(t) == 1 && t[0].ID == a[0].SiteID):
@@ -168,8 +168,8 @@ func (p *searchPage) singleResult() (page, site string) {
 	return "", ""
 }
 
-// auditSearch writes to the audit log which sites were found, and not the text, which may be
-// somebody's e-mail address. The subject is the site of a single result.
+// auditSearch writes to the audit log which sites were found. It does not write the search
+// text, which may be somebody's e-mail address. The subject is the site of a single result.
 func (s *Server) auditSearch(r *request, p searchPage, subject string) error {
 	if len(p.Assets)+len(p.Sites) == 0 {
 		return nil

@@ -18,8 +18,8 @@ type selectionPage struct {
 	Max  int
 }
 
-// readSelection reads which withdrawals a form names: those that are ticked, or with "all" the
-// oldest that wait.
+// readSelection reads which withdrawals a form selects: those that are ticked, or with "all"
+// the oldest that wait.
 func (s *Server) readSelection(r *request) (selectionPage, []flex.TransactionID, error) {
 	var p selectionPage
 	p.Max = reward.SelectionMax
@@ -78,8 +78,8 @@ func (s *Server) previewSelection(r *request) (view, error) {
 	}, err
 }
 
-// approveSelection approves what the preview showed. The audit log has one entry, with each
-// withdrawal and what became of it.
+// approveSelection approves the withdrawals of the preview. The audit log gets one entry, with
+// each withdrawal and its outcome.
 func (s *Server) approveSelection(r *request) (view, error) {
 	p, ids, err := s.readSelection(r)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"flexd/internal/web"
 )
 
-// The session's cookie. Because of the prefix a browser accepts it only over TLS and for this
-// host alone; on the machine itself there is no TLS, and the plain name is used.
+// The names of the session's cookie. Because of the prefix a browser accepts the first only
+// over TLS and for this host alone. The plain name is used on the machine itself, where there
+// is no TLS.
 const (
 	secureCookie   = "__Host-flexd"
 	loopbackCookie = "flexd"
@@ -63,9 +64,9 @@ func (s *Server) setSession(
 	http.SetCookie(w, c)
 }
 
-// onLoopback reports whether the request is plain HTTP on the machine itself. A proxy on it
-// may forward requests under its own name for flexd: such requests do not count, and none does
-// if the service's own address begins with https.
+// onLoopback reports whether the request is plain HTTP on the machine itself. A proxy on the
+// machine may forward requests to flexd under the proxy's own name: these do not count. No
+// request counts if the service's own address begins with https.
 func (s *Server) onLoopback(r *http.Request) bool {
 	if web.HTTPS(r) || strings.HasPrefix(s.PublicURL, "https:") ||
 		s.TrustedProxies.Forwarded(r) {

@@ -38,7 +38,8 @@ type withdrawalLine struct {
 type move struct {
 	To   ledger.PaymentStatus
 	Verb string
-	// Means is what it leads to, where it is not to be taken by a slip: Word is typed for it then.
+	// Means says what the decision leads to, if it must not be made by mistake; then Word must
+	// be typed for it.
 	Means string
 }
 
@@ -247,8 +248,8 @@ func (p *settlementPage) layOut(r *request) {
 	}
 }
 
-// eventCursor reads where a page of flex events begins: an instant, and the id of the last event
-// of the page before, as many begin at one instant.
+// eventCursor reads where a page of flex events begins: an instant, and the id of the last
+// event of the previous page, because many events begin at the same instant.
 func eventCursor(text string) (time.Time, flex.FlexEventID, error) {
 	var at time.Time
 	var id flex.FlexEventID
@@ -355,8 +356,8 @@ func (s *Server) decide(r *request) (view, error) {
 	return view{to: decidedPath(r, org, "decided")}, err
 }
 
-// decidedPath returns from a decision to the list where it was made, with the status that was
-// shown there.
+// decidedPath returns the address of the list where a decision was made, with the status that
+// was shown there.
 func decidedPath(r *request, org flex.OrgID, done string) string {
 	path := "/console/settlement?org=" + org.String() + "&done=" + done
 	status := r.PostForm["status"]
@@ -367,8 +368,8 @@ func decidedPath(r *request, org flex.OrgID, done string) string {
 	return path + "&status=" + status[0]
 }
 
-// overrideName lets another operator approve a withdrawal although the name on its account
-// does not match, for a reason that is stored and shown to them.
+// overrideName allows another operator to approve a withdrawal although the name on its
+// account does not match. The reason is stored and shown to them.
 func (s *Server) overrideName(r *request) (view, error) {
 	var org flex.OrgID
 	var id flex.TransactionID
@@ -408,7 +409,7 @@ func (s *Server) overrideName(r *request) (view, error) {
 	return view{to: decidedPath(r, org, "overrode")}, err
 }
 
-// payments answers the payment file of the approved withdrawals, which then count as given to
+// payments returns the payment file of the approved withdrawals. They then count as given to
 // the bank.
 func (s *Server) payments(r *request) (view, error) {
 	var org flex.OrgID

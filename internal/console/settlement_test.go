@@ -47,8 +47,8 @@ func (s *scene) withdraw(site int, amount flex.Pence) {
 	}
 }
 
-// night plays on to the morning after: the car charged, was metered, and what it moved is
-// settled.
+// night advances to the next morning: the car has charged and was metered, and what it shifted
+// is settled.
 func (s *scene) night() {
 	s.Helper()
 	s.nightAfter(13)
@@ -197,7 +197,7 @@ func TestFlexEvent_NoBaseline(t *testing.T) {
 	})
 }
 
-// Withdrawals are approved as a selection: previewed with their sum, confirmed, and written down
+// Withdrawals are approved as a selection: previewed with their sum, confirmed, and recorded
 // as one act that lists each.
 func TestSettlement_Selection(t *testing.T) {
 	eachScene(t, func(s *scene) {
@@ -248,7 +248,7 @@ func TestBrowser_Settlement(t *testing.T) {
 	b := browse(d)
 	b.screen("settlement", "/console/settlement")
 
-	// at a phone's width, at which the page is now, an event's time stands in three lines at most
+	// at a phone's width, which the page has now, an event's time takes three lines at most
 	lines := evaluate[[]int](b, `Array.from(document.querySelectorAll("th a[href^='/console/flex-events/']"), a => Math.round(a.getBoundingClientRect().height / parseFloat(getComputedStyle(a).lineHeight)))`)
 	if len(lines) == 0 || slices.Max(lines) > 3 {
 		t.Errorf("the times of flex events stand in %v lines", lines)
@@ -256,8 +256,8 @@ func TestBrowser_Settlement(t *testing.T) {
 	b.screen("flex-event", d.link(d.page("/console/settlement"), "/console/flex-events/"))
 }
 
-// TestWithdrawals_Download has more withdrawals than a page lists: the files have each once,
-// oldest first, and parts follow each other.
+// TestWithdrawals_Download: there are more withdrawals than a page lists. The files have each
+// once, the oldest first, across several parts.
 func TestWithdrawals_Download(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()

@@ -29,8 +29,8 @@ const (
 	signInLife     = 10 * time.Minute
 )
 
-// setSignIn stores the attempt and the page after it in the browser; an empty attempt deletes
-// it.
+// setSignIn stores the attempt, and the page to show after it, in the browser. An empty
+// attempt deletes both.
 func (s *Server) setSignIn(r *request, a signin.Attempt, next string) {
 	c := &http.Cookie{
 		Name:     s.signInCookie(r),
@@ -96,8 +96,8 @@ func (s *Server) beginSignIn(r *request) (view, error) {
 	return view{to: to}, nil
 }
 
-// finishSignIn takes the provider's answer. The session's cookie is not sent along on the way
-// from another site, so that the next page is asked for by a page of our own.
+// finishSignIn checks the provider's answer. A browser does not send the session's cookie on
+// the way from another site, so a page of flexd's own must ask for the next page.
 func (s *Server) finishSignIn(r *request) (view, error) {
 	if s.Access.SSO == nil {
 		return s.nothing(r)
@@ -150,10 +150,10 @@ func (s *Server) signInRefused(r *request, err error) (view, error) {
 	return v, loginErr
 }
 
-// signInLink is how pages lead to the provider.
+// signInLink is the link of pages to the provider.
 type signInLink struct{ Label, Path string }
 
-// signInLink returns the way to the provider, or nil if there is none.
+// signInLink returns the link to the provider, or nil if there is none.
 func (s *Server) signInLink(next string, retry bool) *signInLink {
 	if s.Access.SSO == nil {
 		return nil
@@ -167,8 +167,8 @@ func (s *Server) signInLink(next string, retry bool) *signInLink {
 	return &signInLink{s.Access.SSO.Label, signInPath + "?" + q.Encode()}
 }
 
-// confirmAtProvider is the page of an act whose operator has no password: they show the provider
-// again who they are, and then do it again.
+// confirmAtProvider returns the page for an act whose operator has no password: they identify
+// at the provider again, and then repeat the act.
 func (s *Server) confirmAtProvider(r *request) (view, error) {
 	returnTo := home
 	if u, err := url.Parse(r.Referer()); err == nil && u.Host == r.Host {
@@ -183,8 +183,8 @@ func (s *Server) confirmAtProvider(r *request) (view, error) {
 	}, nil
 }
 
-// endAtProvider returns where somebody who has just logged out can also log out at the
-// provider.
+// endAtProvider returns the address at which somebody who has just logged out can log out at
+// the provider too.
 func (s *Server) endAtProvider(r *request) string {
 	if s.Access.SSO == nil || r.URL.Query().Get("out") == "" {
 		return ""

@@ -31,9 +31,9 @@ import (
 
 const clientID = "flexd-console"
 
-// issuer is a small identity provider with keys of its own: discovery and keys are
-// oidctest's, codes and tokens its own. It takes a code once, and only with the verifier whose
-// challenge it was asked with.
+// issuer is a small identity provider with its own keys. Discovery and keys come from
+// oidctest; codes and tokens are its own. It accepts a code once, and only with the verifier
+// of the challenge with which it was requested.
 type issuer struct {
 	testing.TB
 	*oidctest.Server
@@ -164,8 +164,8 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": idToken})
 }
 
-// authorize has somebody sign in at the address that flexd sent the browser to, and returns
-// where the provider sends it back to.
+// authorize signs somebody in at the address to which flexd sent the browser, and returns
+// where the provider sends the browser next.
 func (i *issuer) authorize(address string, person map[string]any) string {
 	i.Helper()
 	u, err := url.Parse(address)
@@ -306,8 +306,8 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
-// Who takes another operator's name at the provider is in the audit log by the name that they
-// came with.
+// If somebody takes another operator's name at the provider, the audit log names them by the
+// name that they had.
 func TestSignIn_Renamed(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		i := newIssuer(d)
@@ -334,8 +334,7 @@ func with(person map[string]any, name string, value any) map[string]any {
 	return p
 }
 
-// What is wrong about an answer in one way opens nothing, makes nobody an operator, and is in
-// the audit log.
+// An answer with one fault opens no session, creates no operator, and is in the audit log.
 func TestSignIn_Refused(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)
@@ -459,8 +458,8 @@ func replacing(old, by string) func(string) string {
 	return func(path string) string { return strings.Replace(path, old, by, 1) }
 }
 
-// An answer opens one session, in the browser that began, even where the provider takes a code
-// twice and looks at no verifier.
+// An answer opens one session, only in the browser that began, even if the provider accepts a
+// code twice and checks no verifier.
 func TestSignIn_Once(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		i := newIssuer(d)
@@ -547,8 +546,8 @@ func TestSignIn_Passwords(t *testing.T) {
 		t.Errorf("after the logout: %d", a.status)
 	}
 
-	// Who had a password signs in at the provider once they are tied to it, and a new password
-	// ends that.
+	// An operator with a password signs in at the provider once they are linked to it. A new
+	// password ends the link.
 	if err := d.access.LinkIdentity(t.Context(), operator, i.url, "subject of ada"); err != nil {
 		t.Fatal(err)
 	}
@@ -569,11 +568,11 @@ func TestSignIn_Passwords(t *testing.T) {
 
 	d.login()
 	d.access.SSO = nil
-	d.signInGone(graces)
+	d.checkNoProvider(graces)
 }
 
-// signInGone looks at a console without a provider.
-func (d *service) signInGone(session *http.Cookie) {
+// checkNoProvider looks at a console without a provider.
+func (d *service) checkNoProvider(session *http.Cookie) {
 	d.Helper()
 	d.cookie = session
 	for path, want := range map[string]int{"/console/fleet": 303, "/console/login/sso": 404, "/console/login/sso/callback?state=x": 404} {
@@ -583,8 +582,8 @@ func (d *service) signInGone(session *http.Cookie) {
 	}
 }
 
-// A browser is logged in after the way over another site, though it sends the session's cookie
-// along from no other site.
+// A browser is logged in after it returns from another site, although it does not send the
+// session's cookie on that way.
 func TestBrowser_SignIn(t *testing.T) {
 	d := newConsole(t, "2026-01-14T21:40:00Z")
 	b := browse(d)

@@ -155,7 +155,7 @@ func TestBrowser_Site(t *testing.T) {
 	b.screen("site-bare", "/console/sites/"+s.sites[shortfall].String())
 }
 
-// TestSitePlan shows what a site's devices are planned to do together, as a table and as numbers.
+// TestSitePlan shows the common plan of a site's devices, as a table and as numbers.
 func TestSitePlan(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

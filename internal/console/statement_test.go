@@ -6,7 +6,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// A statement's netted months are shown, with what became of them.
+// A statement's netted months are shown, with their state.
 func TestStatement_Month(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -36,8 +36,8 @@ var static = func() map[string][]byte {
 	return m
 }()
 
-// staticVersion changes with the files, so that a browser may keep them for ever. It is part
-// of their path, for a module names its neighbours by relative path.
+// staticVersion changes with the files, so that a browser may cache them for ever. It is part
+// of their path, because a module names its neighbours by relative path.
 var staticVersion = func() string {
 	h := sha256.New()
 	err := fs.WalkDir(staticFiles, "static", func(name string, d fs.DirEntry, err error) error { // in the order of names

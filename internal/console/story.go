@@ -204,8 +204,8 @@ func scheduleText(s *control.PastSchedule) string {
 	)
 }
 
-// pushLine describes the push of a schedule and its state. It has the schedule's place on the
-// asset's time line, because attempts are by the true clock.
+// pushLine describes the push of a schedule and its state. Attempts are timed by the real
+// clock, so the line is placed at the time of the schedule plus the time that the push took.
 func pushLine(s *control.PastSchedule) storyLine {
 	d := s.Push
 	late := max(0, d.Last.At.Add(d.Last.Took).Sub(d.QueuedAt))
@@ -222,8 +222,8 @@ func pushLine(s *control.PastSchedule) storyLine {
 	}
 }
 
-// pushText describes the state of a schedule's push, which ended so long after the schedule
-// was made.
+// pushText describes the state of a schedule's push. late is the time from the schedule until
+// the push ended.
 func pushText(s *control.PastSchedule, late time.Duration) string {
 	d := s.Push
 	switch {
@@ -429,7 +429,7 @@ func tookText(p *control.Past) []string {
 }
 
 // outcomeText says whether a session that has ended got the energy that it needed, by its
-// readings; nothing if they are not known.
+// readings. It is empty if there are none.
 func outcomeText(p *control.Past) string {
 	o, known := p.Outcome()
 	if !known {

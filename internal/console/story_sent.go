@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// sentLines list what was sent to an asset without sessions: a battery's dispatches, the plan
-// of a tank or a heat pump, and the states of their pushes.
+// sentLines lists what was sent to an asset without sessions: a battery's dispatches or the
+// plan of a tank or a heat pump, with the states of their pushes.
 func sentLines(p *control.Past) []storyLine {
 	var lines []storyLine
 	for i, o := range p.Dispatches {

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/registry"
 )
 
-// setSupply sets what a site's connection can carry, for a reason that the audit log keeps.
+// setSupply sets what a site's connection can carry. The audit log stores the reason.
 func (s *Server) setSupply(r *request) (view, error) {
 	id, org, reason, err := confirmedID(r, "site", s.Registry.SiteOrg, "")
 	if err != nil {
@@ -124,8 +124,8 @@ func fuseForm(r *request) (flex.Fuse, error) {
 	return f, f.Check()
 }
 
-// datingForm reads from when on a change counts, and says it in words. A repair has the form's
-// reason.
+// datingForm reads from when on a change counts, and returns that in words too. A repair has
+// the reason that the form gives.
 func datingForm(
 	r *request,
 	reason string,
@@ -167,8 +167,8 @@ func phasesForm(r *request) (*int, string, error) {
 	return nil, "", flex.Fail(flex.Malformed, "an asset has 1 or 3 phases")
 }
 
-// phaseForm reads which phase of three an asset is on, and says it in words; nothing if that
-// is to stay, and an empty name if it is not known.
+// phaseForm reads which of three phases an asset is on, and returns it in words too. It
+// returns nil if the phase is to stay as it is, and an empty name if it is not known.
 func phaseForm(r *request) (*string, string) {
 	switch text := r.PostFormValue("phase"); text {
 	case "":
@@ -180,7 +180,7 @@ func phaseForm(r *request) (*string, string) {
 	}
 }
 
-// setPower sets the rated power of one of a site's assets, for a reason that the audit log keeps.
+// setPower sets the rated power of one of a site's assets. The audit log stores the reason.
 func (s *Server) setPower(r *request) (view, error) {
 	id, org, reason, err := confirmedID(r, "asset", s.Registry.AssetOrg, "")
 	if err != nil {

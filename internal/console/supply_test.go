@@ -30,7 +30,8 @@ func TestSetSupply(t *testing.T) {
 			}
 		}
 
-		// From a day on, with what was recorded; a day ahead and one that is none are refused.
+		// From a day on, with what was recorded. A day in the future and an impossible day are
+		// refused.
 		form = url.Values{"import_kw": {"18.4"}, "from": {"2026-01-02"}, "repair": {"on"}, "reason": {"80 A since New Year"}, "sure": {"on"}}
 		d.wants(d.post(path+"/supply", form), "Capacity and powers, from when on", "18.4 kW import", "Fri 2 Jan, 00:00")
 		d.wants(d.page("/console/audit"), "from 2026-01-02, as a repair: 80 A since New Year")

@@ -15,8 +15,8 @@ const exportMax = 100_000
 // partMax is the most rows of a downloaded table that are in memory at a time.
 const partMax = 5000
 
-// sortedPushes is how many deliveries are sorted at once for a file in a chosen order, with 40
-// bytes each in memory, and how many of them are read at once. Tests set fewer.
+// sortedPushes sets how many deliveries are sorted at once for a file in a chosen order, at 40
+// bytes each in memory, and how many of them are read at once. Tests use smaller numbers.
 var sortedPushes = struct{ sorted, read int }{500_000, partMax}
 
 // pageMax is the rows of a table on a page.
@@ -55,7 +55,7 @@ func (r *request) exporting() bool {
 		strings.HasSuffix(r.URL.Path, ".json")
 }
 
-// limit returns the number of rows: of a page, as limit= asks for in a download, or of a part
+// limit returns the number of rows: of a page, of a download as limit= asks for, or of a part
 // of it.
 func (r *request) limit() int {
 	if !r.exporting() {
@@ -73,8 +73,8 @@ func (r *request) limit() int {
 // paging are the parameters of every list besides its filters: the page, and the last action.
 var paging = []string{"before", "limit", "done"}
 
-// onlyFilters refuses a filter that a list does not have, on a page and in a download: the
-// rows would not be the ones that were asked for.
+// onlyFilters refuses a filter that a list does not have, on a page and in a download.
+// Otherwise the rows would not be those that were asked for.
 func (r *request) onlyFilters(filters ...string) error {
 	if err := r.knownLimit(); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (r *request) onlyFilters(filters ...string) error {
 	return nil
 }
 
-// knownLimit refuses a limit= that is not a number of rows: a file that ends at another number
-// would seem complete.
+// knownLimit refuses a limit= that is not a number of rows. Otherwise a file with another
+// number of rows would seem complete.
 func (r *request) knownLimit() error {
 	q := r.URL.Query()
 	if !q.Has("limit") {

@@ -183,7 +183,7 @@ func (s *Server) previewTerm(r *request) (view, error) {
 	}, nil
 }
 
-// setTerm sets a term from a day on, for a reason that the audit log keeps.
+// setTerm sets a term from a day on. The audit log stores the reason.
 func (s *Server) setTerm(r *request) (view, error) {
 	reason, err := confirmedDecision(r, "")
 	if err != nil {

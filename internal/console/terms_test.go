@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// TestTerms shows an organisation's terms, previews a change, and makes it for a reason, by a role
-// that may pay; what was settled keeps its own.
+// TestTerms shows an organisation's terms, previews a change, and makes it for a reason, in a
+// role that may pay. What was settled before is not changed.
 func TestTerms(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -56,7 +56,8 @@ func TestTerms(t *testing.T) {
 	})
 }
 
-// TestOverrideName overrides a name that does not match in one operator's name; another approves.
+// TestOverrideName: one operator overrides a name that does not match, and another one
+// approves.
 func TestOverrideName(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -26,7 +26,7 @@ func (d *service) codeNow(secret string) string {
 	return code
 }
 
-// setUpTwoStep has the operator's logins ask for codes, and returns the secret and the
+// setUpTwoStep makes the operator's logins ask for codes. It returns the secret and the
 // recovery codes.
 func (d *service) setUpTwoStep() (secret string, recovery []string) {
 	d.Helper()

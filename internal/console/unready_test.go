@@ -7,8 +7,8 @@ import (
 	"flexd/internal/control"
 )
 
-// A car that was short of what was asked for is on the page of the day of its deadline, with
-// its cause, and in the page's files.
+// A car that got less than it needed is on the page of the day of its deadline, with the
+// cause, and in the page's files.
 func TestUnready(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -26,9 +26,9 @@ func (d *service) acts(site flex.SiteID) (acts []string) {
 	return acts
 }
 
-// Whoever looks at a household is in the audit log, once in a while for each page; a list of
-// what a search finds is one entry without what was looked for. After an erasure the log tells
-// that somebody looked, and has nothing of the person.
+// The audit log has who viewed a household, once in a while for each page. A list of search
+// results is one entry, without the search text. After an erasure the log still says that
+// somebody looked, but has no data about the person.
 func TestViewed(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		const address, email = "1 Planted Lane", "ann.planted@home.example"

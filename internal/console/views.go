@@ -64,7 +64,8 @@ func (s *Server) viewTable(r *request) (view, error) {
 	return view{table: t}, err
 }
 
-// origin is where the operator reaches flexd: as it was stated, or else as they did now.
+// origin returns the address at which the operator reaches flexd: the stored one, otherwise
+// that of the request.
 func (s *Server) origin(r *request) string {
 	if s.PublicURL != "" {
 		return strings.TrimSuffix(s.PublicURL, "/")

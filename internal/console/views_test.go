@@ -13,8 +13,9 @@ import (
 
 var dropForm = regexp.MustCompile(`/console/views/[0-9a-f-]+/delete`)
 
-// A list is saved under a name with its filters and its order, for its operator or for those of an
-// organisation, opens as it was, and is deleted by who may.
+// A list is saved under a name with its filters and its order, for its operator or for all
+// operators of an organisation. It opens as it was saved, and only those who may can delete
+// it.
 func TestSavedViews(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -143,8 +144,8 @@ func TestSavedViews(t *testing.T) {
 	})
 }
 
-// A view of a name that its operator has already takes the other's place; one of another list
-// or for others does not.
+// A view with a name that its operator has used already replaces the other view. A view of
+// another list, or for others, does not.
 func TestSavedViews_SameName(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -51,8 +51,8 @@ func (p *parts) Write(b []byte) (int, error) {
 	return p.ResponseRecorder.Write(b)
 }
 
-// TestExport_Whole downloads lists that end at, before and after the edges of the parts they are
-// read in: each row comes once, and never more than a part is in memory.
+// TestExport_Whole downloads lists that end at, before and after the edges of the parts in
+// which they are read. Each row comes once, and never more than a part is in memory.
 func TestExport_Whole(t *testing.T) {
 	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.login()
@@ -121,7 +121,7 @@ func TestExport_Whole(t *testing.T) {
 	}
 }
 
-// TestExport_Sorted downloads a list of three parts in an order of its own, while an asset of
+// TestExport_Sorted downloads a list of three parts in a chosen order. Meanwhile an asset of
 // the last part is renamed so that it would come first, and another one is deleted.
 func TestExport_Sorted(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
@@ -208,7 +208,7 @@ func TestExport_Unknown(t *testing.T) {
 	}
 }
 
-// TestSettlement_OneInstant has more events that begin at one instant than a page holds: the pages
+// TestSettlement_OneInstant: more events begin at one instant than a page lists. The pages
 // have each once.
 func TestSettlement_OneInstant(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {

@@ -284,7 +284,8 @@ func whatIfOf(q url.Values, p *control.Past) *whatIf {
 		Alone: p.PlannedTogether(),
 	}
 
-	// the question is asked by the clocks of the tariff, and its field takes a time without a zone
+	// the times of the question are by the tariff's clock, and its field accepts a time
+	// without a zone
 	wall, zone := p.QuestionReadyBy()
 	w.ReadyBy = wall.String()[:len("07:00")]
 	if zone.String() != flex.London.String() {
