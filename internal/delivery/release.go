@@ -121,44 +121,74 @@ func dispatchedOf(
 
 	out.State = string(delivery.State)
 
-	furthest, err := furthestReported(ctx, tx, d.ID)
-	if err != nil {
-		return out, err
-	}
-
-	replaced, err := replacedTimes(ctx, tx, d.ID)
-	if err != nil {
-		return out, err
-	}
-
-	last, err := powersAfter(ctx, tx, d)
-	if err != nil {
-		return out, err
-	}
-
-	refused, err := tx.RefusedParts(ctx, []flex.EventID{d.ID})
+	results, err := dispatchResultsOf(ctx, tx, d)
 	if err != nil {
 		return out, err
 	}
 
 	for _, a := range d.Assets {
-		part := DispatchedAsset{
-			ID:       a.ID,
-			Power:    a.Power,
-			Callback: furthest[a.ID],
-			Release:  ReleaseAhead,
-		}
-
-		power, known := last[a.ID]
-		part.addRelease(tx.Now(), d.To, power, known)
-		if refused[store.DispatchPart{Event: d.ID, Asset: a.ID}] && part.Release == ReleaseMissing {
-			part.Release = ReleaseDone // it never followed the dispatch
-		}
-		part.replacedBy(d.To, replaced)
-		out.Assets = append(out.Assets, part)
+		out.Assets = append(out.Assets, results.of(&d, a, tx.Now()))
 	}
 
 	return out, nil
+}
+
+// dispatchResults is what is known of the assets of a dispatch since it was sent.
+type dispatchResults struct {
+	furthest map[flex.AssetID]flex.CallbackStatus
+	replaced []Replaced
+	after    map[flex.AssetID]flex.Watts // the power after the dispatch
+	refused  map[store.DispatchPart]bool
+}
+
+func dispatchResultsOf(
+	ctx context.Context,
+	tx *store.Tx,
+	d store.Dispatch,
+) (dispatchResults, error) {
+	var r dispatchResults
+	var err error
+
+	r.furthest, err = furthestReported(ctx, tx, d.ID)
+	if err != nil {
+		return r, err
+	}
+
+	r.replaced, err = replacedTimes(ctx, tx, d.ID)
+	if err != nil {
+		return r, err
+	}
+
+	r.after, err = powersAfter(ctx, tx, d)
+	if err != nil {
+		return r, err
+	}
+
+	r.refused, err = tx.RefusedParts(ctx, []flex.EventID{d.ID})
+
+	return r, err
+}
+
+// of returns an asset of the dispatch with its results.
+func (r *dispatchResults) of(d *store.Dispatch, a store.DispatchedAsset, now time.Time) DispatchedAsset {
+	part := DispatchedAsset{
+		ID:       a.ID,
+		Power:    a.Power,
+		Callback: r.furthest[a.ID],
+		Release:  ReleaseAhead,
+	}
+
+	power, known := r.after[a.ID]
+	part.addRelease(now, d.To, power, known)
+
+	// An asset that refused the dispatch never followed it.
+	refused := r.refused[store.DispatchPart{Event: d.ID, Asset: a.ID}]
+	if refused && part.Release == ReleaseMissing {
+		part.Release = ReleaseDone
+	}
+	part.replacedBy(d.To, r.replaced)
+
+	return part
 }
 
 // addRelease sets whether the asset returned from a dispatch that ends at to, by its power
