@@ -190,7 +190,7 @@ func TestLate_Profile(t *testing.T) {
 						t.Errorf("after its answer it is over: %v, sent: %v at %v", p.isOver, p.sent.steps, p.sentAt)
 					}
 					if !slices.Equal(s.said(), x.want) || s.capabilities.Taken[formKey(false)].Purpose != purposeTxDefault {
-						t.Errorf("flexd is told %v, and the form is %+v", s.said(), s.capabilities.Taken)
+						t.Errorf("flexd receives %v, and the form is %+v", s.said(), s.capabilities.Taken)
 					}
 
 					if _, follows := s.inspect(s.n); follows {
@@ -237,7 +237,7 @@ func TestLate_Forms(t *testing.T) {
 					}
 				}
 				if !slices.Equal(s.said(), []client.CallbackStatus{x.want}) || len(s.asked) > x.most {
-					t.Errorf("flexd is told %v after %d profiles, of which %d were refused late", s.said(), len(s.asked), len(p.refusedForms))
+					t.Errorf("flexd receives %v after %d profiles, of which %d were refused late", s.said(), len(s.asked), len(p.refusedForms))
 				}
 			})
 		})
@@ -321,7 +321,7 @@ func TestLate_Others(t *testing.T) {
 				s.after = 0
 				s.wants()
 				if err := s.apply(t.Context(), s.n); err != nil || !slices.Equal(s.said(), []client.CallbackStatus{client.CallbackAccepted, client.CallbackExecuted}) {
-					t.Fatalf("in time flexd is told %v, %v", s.said(), err)
+					t.Fatalf("in time flexd receives %v, %v", s.said(), err)
 				}
 
 				s.callbacks = nil
@@ -336,7 +336,7 @@ func TestLate_Others(t *testing.T) {
 
 				_ = s.takeLate(t.Context())
 				if !slices.Equal(s.said(), []client.CallbackStatus{client.CallbackAccepted, client.CallbackExecuted}) {
-					t.Errorf("late flexd is told %v", s.said())
+					t.Errorf("late flexd receives %v", s.said())
 				}
 
 				s.trigger(t.Context(), s.link, s.n)

@@ -406,7 +406,7 @@ func TestSeveral_FloorNotAnswered(t *testing.T) {
 		}
 		s.round()
 		if !slices.Equal(s.said(), []client.CallbackStatus{client.CallbackAccepted}) {
-			t.Errorf("flexd is told %v", s.said())
+			t.Errorf("flexd receives %v", s.said())
 		}
 	})
 }
@@ -743,7 +743,7 @@ func TestSeveral_RefusedBeforeItsTransaction(t *testing.T) {
 		s.round()
 		s.round()
 		if p.isOver || p.sent.form.Purpose != purposeTx || slices.Contains(s.said(), client.CallbackRejected) {
-			t.Errorf("it is given up: %v, sent as %+v; flexd is told %v", p.isOver, p.sent.form, s.said())
+			t.Errorf("it is given up: %v, sent as %+v; flexd receives %v", p.isOver, p.sent.form, s.said())
 		}
 	})
 }

@@ -34,7 +34,7 @@ type modelWithdrawal struct {
 	account   int // that it goes to
 	linked    int // the step of time at which that was linked
 	attempt   int
-	approvals string // the letters of who approved this attempt
+	approvals string // the initials of who approved this attempt
 	approved  []int  // the steps of time at which attempts were approved
 }
 

@@ -181,9 +181,9 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 // told.
 func TestWithdraw_Failed(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
-	var letters []string
+	var mails []string
 	y.service.Mail = func(_ context.Context, to flex.Personal, subject, text string) error {
-		letters = append(letters, to.Reveal()+": "+subject+"\n"+text)
+		mails = append(mails, to.Reveal()+": "+subject+"\n"+text)
 		return nil
 	}
 
@@ -213,11 +213,11 @@ func TestWithdraw_Failed(t *testing.T) {
 	if y.balance(t) != 2500 {
 		t.Errorf("balance %d", y.balance(t))
 	}
-	if r, err := y.service.SendMail(t.Context()); err != nil || r.Count != 2 || len(letters) != 2 || !strings.Contains(letters[1], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
-		t.Fatalf("letters %q %v", letters, err)
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Count != 2 || len(mails) != 2 || !strings.Contains(mails[1], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
+		t.Fatalf("mails %q %v", mails, err)
 	}
 
-	token := letters[1][strings.Index(letters[1], reward.Root)+len(reward.Root):]
+	token := mails[1][strings.Index(mails[1], reward.Root)+len(reward.Root):]
 	y.now = y.now.Add(47 * time.Hour)
 	again, err := y.service.Open(t.Context(), strings.TrimSpace(token), "")
 	if err != nil {
